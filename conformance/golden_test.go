@@ -1,0 +1,88 @@
+package conformance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sharedFolder is the folder of reference tables beside the repository; tests that
+// need it are skipped where it is absent.
+func sharedFolder(t *testing.T) string {
+	t.Helper()
+	root, err := repositoryRoot()
+	require.NoError(t, err)
+	dir := filepath.Join(filepath.Dir(root), "shared")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("no folder of reference tables beside the repository")
+	}
+	return dir
+}
+
+// goldenWarehouse copies a reference table into a warehouse of its own, because
+// readers may write hints. It is named default.t.
+func goldenWarehouse(t *testing.T, table string) string {
+	t.Helper()
+	w := t.TempDir()
+	require.NoError(t, os.CopyFS(TablePath(w, "default", "t"), os.DirFS(table)))
+	return w
+}
+
+func readLines(t *testing.T, file string) []string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if strings.TrimSpace(string(b)) == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimRight(string(b), "\n"), "\n")
+}
+
+// The expectations of the reference tables were worked out without the oracles. If
+// an oracle, the notation or the comparison is wrong, it shows here first.
+func TestOraclesAgreeWithGolden(t *testing.T) {
+	oracles := startOracles(t)
+	shared := sharedFolder(t)
+	hello, err := ReadSchema(filepath.Join(shared, "paimon/hello_world/default.db/hello"))
+	require.NoError(t, err)
+	for _, o := range oracles {
+		t.Run("hello_world/"+o.Name(), func(t *testing.T) {
+			w := goldenWarehouse(t, filepath.Join(shared, "paimon/hello_world/default.db/hello"))
+			got, err := o.Dump(w, "default.t", 0)
+			require.NoError(t, err)
+			requireSameRows(t, hello, "expected", []string{`{"id":1,"name":"Alice"}`, `{"id":2,"name":"Bob"}`}, o.Name(), got)
+		})
+	}
+	folders, err := filepath.Glob(filepath.Join(shared, "golden", "*", "table"))
+	require.NoError(t, err)
+	require.NotEmpty(t, folders)
+	for _, table := range folders {
+		name := filepath.Base(filepath.Dir(table))
+		latest := filepath.Join(filepath.Dir(table), "expected", "latest.jsonl")
+		if _, err := os.Stat(latest); err != nil {
+			continue
+		}
+		s, err := ReadSchema(table)
+		require.NoError(t, err)
+		want := readLines(t, latest)
+		for _, o := range oracles {
+			t.Run(name+"/"+o.Name(), func(t *testing.T) {
+				reason := goldenException(o.Name(), name)
+				got, err := o.Dump(goldenWarehouse(t, table), "default.t", 0)
+				diff := ""
+				if err == nil {
+					diff, err = Diff(s, "expected", want, o.Name(), got)
+				}
+				if reason != "" {
+					require.True(t, err != nil || diff != "", "listed as an exception (%s) but agrees now: remove it", reason)
+					return
+				}
+				require.NoError(t, err)
+				require.Empty(t, diff)
+			})
+		}
+	}
+}
