@@ -31,6 +31,11 @@ func goldenWarehouse(t *testing.T, table string) string {
 	return w
 }
 
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
 func readLines(t *testing.T, file string) []string {
 	t.Helper()
 	b, err := os.ReadFile(file)
@@ -62,8 +67,12 @@ func TestOraclesAgreeWithGolden(t *testing.T) {
 	for _, table := range folders {
 		name := filepath.Base(filepath.Dir(table))
 		latest := filepath.Join(filepath.Dir(table), "expected", "latest.jsonl")
-		if _, err := os.Stat(latest); err != nil {
-			continue
+		if !exists(latest) {
+			continue // rows taken from a test of another implementation, not decoded
+		}
+		// A plain read honours scan.fallback-branch, and there latest.jsonl is main alone.
+		if f := filepath.Join(filepath.Dir(latest), "fallback.jsonl"); exists(f) {
+			latest = f
 		}
 		s, err := ReadSchema(table)
 		require.NoError(t, err)
@@ -71,6 +80,12 @@ func TestOraclesAgreeWithGolden(t *testing.T) {
 		for _, o := range oracles {
 			t.Run(name+"/"+o.Name(), func(t *testing.T) {
 				reason := goldenException(o.Name(), name)
+				if o.Name() == "python" && !avroManifests(t, table) {
+					reason = "pypaimon reads no ORC or Parquet manifests"
+				}
+				if strings.HasPrefix(reason, kills) {
+					return
+				}
 				got, err := o.Dump(goldenWarehouse(t, table), "default.t", 0)
 				diff := ""
 				if err == nil {
@@ -85,4 +100,20 @@ func TestOraclesAgreeWithGolden(t *testing.T) {
 			})
 		}
 	}
+}
+
+// avroManifests tells whether all manifests of a table are in the format's own
+// encoding; older releases could be told to write others.
+func avroManifests(t *testing.T, table string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(table, "manifest", "*"))
+	require.NoError(t, err)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		require.NoError(t, err)
+		if !strings.HasPrefix(string(b), "Obj\x01") {
+			return false
+		}
+	}
+	return true
 }

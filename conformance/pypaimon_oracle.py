@@ -30,6 +30,7 @@ from pypaimon.schema.data_types import (ArrayType, DataField, DataTypeParser, Ma
 from pypaimon.schema.data_types import AtomicInteger
 
 PREPARED = {}
+decimal.getcontext().prec = 80  # DECIMAL(38, s) is wider than the default
 PER_SECOND = {'s': 1, 'ms': 1000, 'us': 1000 ** 2, 'ns': 1000 ** 3}
 
 
