@@ -57,6 +57,10 @@ func Cases(seed uint64) []Case {
 			Columns: with([]string{"k BIGINT NOT NULL"}, scalarColumns, nestedColumns), Primary: []string{"k"}, Deletes: true,
 			Options: map[string]string{"bucket": "2"}, Commits: 3, Rows: 60, Keys: 60,
 		}, seed+5),
+		Generate("pk-upserts-all-types", Shape{
+			Columns: with([]string{"k BIGINT NOT NULL"}, scalarColumns, nestedColumns), Primary: []string{"k"},
+			Options: map[string]string{"bucket": "2"}, Commits: 3, Rows: 60, Keys: 60,
+		}, seed+10),
 		Generate("pk-bucket-key", Shape{
 			Columns: with([]string{"tenant STRING NOT NULL", "k BIGINT NOT NULL"}, small), Primary: []string{"tenant", "k"},
 			Options: map[string]string{"bucket": "5", "bucket-key": "tenant"}, Commits: 3, Rows: 60, Keys: 12,

@@ -56,6 +56,42 @@ func Diff(s Schema, wantName string, want []string, gotName string, got []string
 	return b.String(), nil
 }
 
+// Select returns the rows whose column equals the column of one of them, by the
+// rules of [Diff]: what a reader must find for that value.
+func Select(s Schema, rows []string, column, like string) (found []string, value string, err error) {
+	types, err := s.types()
+	if err != nil {
+		return nil, "", err
+	}
+	i := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == column })
+	if i < 0 {
+		return nil, "", fmt.Errorf("no column %s", column)
+	}
+	one := func(line string) (any, string, error) {
+		values, err := decodeRow(line)
+		if err != nil {
+			return nil, "", err
+		}
+		var b strings.Builder
+		err = canonical(&b, values[column], types[i])
+		return values[column], b.String(), err
+	}
+	v, want, err := one(like)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, r := range rows {
+		_, c, err := one(r)
+		if err != nil {
+			return nil, "", err
+		}
+		if c == want {
+			found = append(found, r)
+		}
+	}
+	return found, text(v), nil
+}
+
 func list(b *strings.Builder, title string, rows []string) {
 	if len(rows) == 0 {
 		return

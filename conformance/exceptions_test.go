@@ -41,3 +41,22 @@ var goldenExceptions = map[string]map[string]string{
 		"pq-pk-dv-indata-external":          externalFiles,
 	},
 }
+
+// cannotWrite is why an engine cannot write a case; "" when it must.
+func cannotWrite(engine string, c Case) string {
+	if engine == "python" && c.HasDeletes() {
+		return "pypaimon writes no row kinds"
+	}
+	if engine == "python" && c.Name == "append-nanos-multiset" {
+		return "pypaimon has no MULTISET"
+	}
+	return ""
+}
+
+// cannotRead is why an engine cannot read a case of a writer; "" when it must.
+func cannotRead(reader, writer string, c Case) string {
+	if reader == "python" && c.Name == "append-nanos-multiset" {
+		return "pypaimon has no MULTISET"
+	}
+	return ""
+}

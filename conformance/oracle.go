@@ -183,6 +183,14 @@ func (o *Oracle) Dump(warehouse, table string, snapshot int64) ([]string, error)
 	return rows, err
 }
 
+// Find returns the rows whose column has a value (a JSON text), with the filter
+// pushed down (Java only): statistics and bucket numbers decide what is read.
+func (o *Oracle) Find(warehouse, table, column, value string) ([]string, error) {
+	rows, _, err := o.Do("dump", "--warehouse", warehouse, "--table", table,
+		"--where", fmt.Sprintf("{%s:%s}", text(column), value))
+	return rows, err
+}
+
 // Create makes an empty table.
 func (o *Oracle) Create(warehouse, table string, s Schema) error {
 	file, err := tempFile("schema", s.JSON())

@@ -6,8 +6,6 @@ import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
 import java.time.ZoneOffset;
-import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -247,7 +245,7 @@ final class Notation {
         return row;
     }
 
-    private static Object parse(JsonNode n, DataType t) {
+    static Object parse(JsonNode n, DataType t) {
         if (n == null || n.isNull()) {
             return null;
         }

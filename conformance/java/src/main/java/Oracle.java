@@ -25,6 +25,8 @@ import org.apache.paimon.fs.Path;
 import org.apache.paimon.manifest.BucketEntry;
 import org.apache.paimon.operation.BaseAppendFileStoreWrite;
 import org.apache.paimon.options.ExpireConfig;
+import org.apache.paimon.predicate.Predicate;
+import org.apache.paimon.predicate.PredicateBuilder;
 import org.apache.paimon.reader.RecordReader;
 import org.apache.paimon.schema.Schema;
 import org.apache.paimon.schema.SchemaChange;
@@ -39,6 +41,7 @@ import org.apache.paimon.table.sink.TableWriteImpl;
 import org.apache.paimon.table.source.ReadBuilder;
 import org.apache.paimon.types.DataTypeJsonParser;
 import org.apache.paimon.types.RowKind;
+import org.apache.paimon.types.RowType;
 
 /**
  * Java Paimon as an outside judge of what we write, and as the writer of what we must read.
@@ -47,6 +50,7 @@ import org.apache.paimon.types.RowKind;
  *   Oracle COMMAND --warehouse W --table db.t ...
  *
  *   dump      [--snapshot N] [--columns a,b]            rows as JSON lines
+ *             [--where JSON]                            columns that must have these values, pushed down
  *   create    --schema SCHEMA.json                      no snapshot
  *   write     [--schema SCHEMA.json] --rows FILE.jsonl  one commit; creates the table when it is missing
  *   overwrite --rows FILE.jsonl [--partition JSON]      whole table, or the partition given
@@ -209,11 +213,14 @@ public final class Oracle {
             }
             builder = builder.withProjection(indexes);
         }
+        if (o.containsKey("where")) {
+            builder = builder.withFilter(equal(table.rowType(), JSON.readTree(o.get("where"))));
+        }
         ReadBuilder reading = builder;
         long[] rows = {0};
         StringBuilder line = new StringBuilder();
         try (RecordReader<InternalRow> r =
-                builder.newRead().createReader(builder.newScan().plan())) {
+                builder.newRead().executeFilter().createReader(builder.newScan().plan())) {
             r.forEachRemaining(
                     row -> {
                         line.setLength(0);
@@ -223,6 +230,25 @@ public final class Oracle {
                     });
         }
         return Long.toString(rows[0]);
+    }
+
+    /** Statistics of files and the bucket of a key are used to skip what cannot hold such rows. */
+    private static List<Predicate> equal(RowType type, JsonNode values) {
+        PredicateBuilder builder = new PredicateBuilder(type);
+        List<Predicate> all = new ArrayList<>();
+        values.fields()
+                .forEachRemaining(
+                        e -> {
+                            int i = type.getFieldIndex(e.getKey());
+                            all.add(
+                                    e.getValue().isNull()
+                                            ? builder.isNull(i)
+                                            : builder.equal(
+                                                    i,
+                                                    Notation.parse(
+                                                            e.getValue(), type.getTypeAt(i))));
+                        });
+        return all;
     }
 
     // ---- writing -----------------------------------------------------------
