@@ -22,6 +22,7 @@ type Block struct {
 	Rows    int
 	Kinds   []int8  // row kinds 0..3; nil: every row is +I
 	Seq     Numbers // sequence numbers; unused for append tables
+	Unique  bool    // it is known that no two rows share a key; false: not known
 }
 
 // Numbers are the sequence numbers (or offsets) of a block without a column of
