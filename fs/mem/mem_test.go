@@ -147,3 +147,27 @@ func TestKeepFractionRepeats(t *testing.T) {
 	require.Empty(t, show(t, m.CrashClone(KeepFraction(7, 0))))
 	require.Len(t, show(t, m.CrashClone(KeepFraction(7, 100))), 100)
 }
+
+func TestCrashDoesNotTouchTheOriginal(t *testing.T) {
+	m := New()
+	w, err := m.Create(t.Context(), "f")
+	require.NoError(t, err)
+	page := bytes.Repeat([]byte("x"), pageSize)
+	_, err = w.Write(page)
+	require.NoError(t, err)
+	require.NoError(t, m.Sync(t.Context(), ".f.1.tmp"))
+	_, err = w.Write(append(page, page...))
+	require.NoError(t, err)
+	require.NoError(t, w.Commit())
+	asked := 0
+	m.CrashClone(func(kind, _ string) bool {
+		if kind == KindBytes {
+			asked++
+		}
+		return kind != KindBytes || asked == 2 // the page between becomes zeros, in the clone
+	})
+	require.Equal(t, 2, asked)
+	data, err := fs.ReadAll(t.Context(), m, "f", 1<<20)
+	require.NoError(t, err)
+	require.Equal(t, bytes.Repeat([]byte("x"), 3*pageSize), data)
+}
