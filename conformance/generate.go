@@ -102,8 +102,13 @@ func Generate(name string, shape Shape, seed uint64) Case {
 		if !strings.HasPrefix(typ, "{") {
 			raw, _ = json.Marshal(typ)
 		}
-		c.Schema.Fields = append(c.Schema.Fields, Field{ID: id, Name: name, Type: raw})
-		id += 1 + strings.Count(typ, `"id"`) // ids are given depth first
+		column := id
+		for strings.Contains(string(raw), `"id":0`) { // members of rows are numbered depth first
+			id++
+			raw = json.RawMessage(strings.Replace(string(raw), `"id":0`, fmt.Sprintf(`"id":%d`, id), 1))
+		}
+		id++
+		c.Schema.Fields = append(c.Schema.Fields, Field{ID: column, Name: name, Type: raw})
 	}
 	types, err := c.Schema.types()
 	if err != nil {
