@@ -11,19 +11,6 @@ import (
 // rootName is the message name every Paimon engine writes (FORMAT §7.4).
 const rootName = "paimon_schema"
 
-// Ids of elements, map keys and values exist inside files only (FORMAT §2.3).
-const (
-	elementIDBase  = 536870911
-	elementIDScale = 1024
-)
-
-// elementID is the id of an array element or a map value at nesting depth d
-// below the named field f.
-func elementID(f, d int) int32 { return int32(elementIDBase + elementIDScale*f + d) }
-
-// keyID is the id of a map or multiset key at nesting depth d below field f.
-func keyID(f, d int) int32 { return int32(elementIDBase - elementIDScale*f - d) }
-
 // fileSchema maps the physical columns to the Parquet message of FORMAT §7.4.
 func fileSchema(fields []schema.Field) (*pqschema.GroupNode, error) {
 	nodes := make(pqschema.FieldList, 0, len(fields))
@@ -50,7 +37,7 @@ func fileNode(name string, t schema.Type, id int32, near, depth int) (pqschema.N
 	}
 	switch t.Kind {
 	case schema.Array:
-		elem, err := fileNode("element", *t.Elem, elementID(near, depth+1), near, depth+1)
+		elem, err := fileNode("element", *t.Elem, int32(schema.ElementID(near, depth+1)), near, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -84,11 +71,11 @@ func mapNode(name string, t schema.Type, rep parquet.Repetition, id int32, near,
 	key, value := mapParts(t)
 	// Map keys are REQUIRED even where the Paimon key type is nullable (FORMAT §7.4).
 	key.Nullable = false
-	k, err := fileNode("key", key, keyID(near, depth+1), near, depth+1)
+	k, err := fileNode("key", key, int32(schema.MapKeyID(near, depth+1)), near, depth+1)
 	if err != nil {
 		return nil, err
 	}
-	v, err := fileNode("value", value, elementID(near, depth+1), near, depth+1)
+	v, err := fileNode("value", value, int32(schema.ElementID(near, depth+1)), near, depth+1)
 	if err != nil {
 		return nil, err
 	}

@@ -45,16 +45,16 @@ type pageReader struct {
 	pos   int // cursor in buf
 	codec compress.Compression
 
-	left   int64 // values that the chunk still owes
-	page   file.Page
-	plain  []byte // decompressed data page, reused
-	dict   []byte // decompressed dictionary page
-	seen   bool   // a dictionary page was delivered
-	width  int    // bytes a PLAIN value takes at least; 0 for booleans
+	left  int64 // values that the chunk still owes
+	page  file.Page
+	plain []byte // decompressed data page, reused
+	dict  []byte // decompressed dictionary page
+	seen  bool   // a dictionary page was delivered
+	width int    // bytes a PLAIN value takes at least; 0 for booleans
 
 	levelRuns int // level runs before the values of a v1 page
-	err    error
-	ioErr  error // the file could not be read; not a sign of damage
+	err       error
+	ioErr     error // the file could not be read; not a sign of damage
 }
 
 var zstdDecoders = sync.Pool{New: func() any {
