@@ -21,7 +21,7 @@ func (o Options) CheckRead(s *Schema) error {
 	if o.IgnoreDelete {
 		return errs.Unsupported("option ignore-delete = \"true\": deletes are always applied")
 	}
-	if err := checkColumns(s); err != nil {
+	if err := checkColumns(s, o.PartitionLegacyName); err != nil {
 		return err
 	}
 	if o.Bucket == -2 {
@@ -72,7 +72,7 @@ func (o Options) CheckWrite(s *Schema) error {
 }
 
 // checkColumns refuses column types and names that cannot be answered rightly.
-func checkColumns(s *Schema) error {
+func checkColumns(s *Schema, legacy bool) error {
 	for _, f := range s.Fields {
 		if IsSystemName(f.Name) {
 			return errs.Unsupported("column %q has the name of a system column", f.Name)
@@ -81,19 +81,19 @@ func checkColumns(s *Schema) error {
 			return errs.Unsupported("column %q is or contains the type %s", f.Name, kind)
 		}
 	}
-	lists := []struct {
-		what  string
-		names []string
-	}{{"partition key", s.PartitionKeys}, {"primary key", s.PrimaryKeys}}
-	for _, list := range lists {
-		for _, name := range list.names {
-			f := s.Fields[s.FieldIndex(name)]
-			if f.Type.Kind.Nested() {
-				return errs.Unsupported("%s %q is of the nested type %s", list.what, name, f.Type)
-			}
-			if list.what == "partition key" && (f.Type.Kind == Binary || f.Type.Kind == VarBinary) {
-				return errs.Unsupported("partition key %q is of the type %s, which has no directory name", name, f.Type)
-			}
+	for _, name := range s.PrimaryKeys {
+		if f := s.Fields[s.FieldIndex(name)]; f.Type.Kind.Nested() {
+			return errs.Unsupported("primary key %q is of the nested type %s", name, f.Type)
+		}
+	}
+	for _, name := range s.PartitionKeys {
+		f := s.Fields[s.FieldIndex(name)]
+		switch kind := f.Type.Kind; {
+		case kind.Nested(), kind == Binary, kind == VarBinary:
+			return errs.Unsupported("partition key %q is of the type %s, which has no directory name", name, f.Type)
+		case !legacy && (kind == Time || kind == TimestampLTZ):
+			return errs.Unsupported("partition key %q of the type %s has no directory name with option partition.legacy-name = \"false\"",
+				name, f.Type)
 		}
 	}
 	return nil
