@@ -51,6 +51,10 @@ func ReadSchema(table string) (Schema, error) {
 	if newest < 0 {
 		return Schema{}, fmt.Errorf("no schema file in %s", table)
 	}
+	return readSchemaFile(file)
+}
+
+func readSchemaFile(file string) (Schema, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return Schema{}, err
