@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -109,6 +110,52 @@ func TestJavaFindsRowsByValue(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Compaction reads and rewrites everything that a writer left: deletes are dropped for
+// good, and the rows stay.
+func TestJavaCompactsWhatOthersWrote(t *testing.T) {
+	java := startOracles(t)[0]
+	for _, c := range Cases(seed(t) + 300) {
+		for _, writer := range engines(t) {
+			if cannotWrite(writer.Name(), c) != "" {
+				continue
+			}
+			t.Run(c.Name+"/"+writer.Name(), func(t *testing.T) {
+				w := t.TempDir()
+				require.NoError(t, writeCase(w, c, writer))
+				requireCounts(t, java, w)
+				_, err := java.Compact(w, table)
+				require.NoError(t, err)
+				requireCounts(t, java, w)
+				for _, reader := range engines(t) {
+					requireCase(t, w, c, reader, writer.Name())
+				}
+			})
+		}
+	}
+}
+
+// requireCounts compares the row count of the newest snapshot with the sum over the
+// live files, both as Java lists them.
+func requireCounts(t *testing.T, java *Oracle, w string) {
+	t.Helper()
+	sum := func(system, column string, last bool) (total int64) {
+		rows, err := java.Dump(w, table+system, 0)
+		require.NoError(t, err)
+		for _, r := range rows {
+			values, err := decodeRow(r)
+			require.NoError(t, err)
+			n, err := values[column].(json.Number).Int64()
+			require.NoError(t, err)
+			if last {
+				total = 0
+			}
+			total += n
+		}
+		return total
+	}
+	require.Equal(t, sum("$files", "record_count", false), sum("$snapshots", "total_record_count", true))
 }
 
 // writeCase creates the table with the first writer and lets the writers commit in turn.

@@ -1,11 +1,13 @@
 package conformance
 
 import (
+	"fmt"
 	"os"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
 // variable switches the tests on that need another implementation.
@@ -21,7 +23,14 @@ var shared struct {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, o := range shared.oracles {
-		_ = o.Close()
+		if err := o.Close(); err != nil {
+			fmt.Fprintf(os.Stderr, "end of the %s oracle: %v\n", o.Name(), err)
+			code = 1
+		}
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	os.Exit(code)
 }
