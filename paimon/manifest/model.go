@@ -40,6 +40,10 @@ type FileMeta struct {
 	FirstRowID     *int64
 	WriteCols      []string
 	HasWriteCols   bool
+
+	// Data evolution only: read so that a rewrite can refuse to lose them.
+	WriteColsSequences    []int64
+	HasWriteColsSequences bool
 }
 
 // Entry is one record of a manifest.

@@ -42,7 +42,7 @@ func Deserialize(data []byte) (row []byte, arity int, err error) {
 	row = data[4:]
 	// Eight bytes a field at least, so the count is bounded by the input
 	// before it is used in arithmetic.
-	if uint64(n) > uint64(len(row))/8 || fixedSize(int(n)) > len(row) {
+	if uint64(n) > uint64(len(row))/8 || FixedSize(int(n)) > len(row) {
 		return nil, 0, corrupt(0, "%d bytes are too few for a row of %d fields", len(row), n)
 	}
 	return row, int(n), nil
@@ -51,8 +51,9 @@ func Deserialize(data []byte) (row []byte, arity int, err error) {
 // nullBytes is the size of header and null bits of n fields.
 func nullBytes(n int) int { return (n + 63 + 8) / 64 * 8 }
 
-// fixedSize is the size of everything before the variable part.
-func fixedSize(n int) int { return nullBytes(n) + 8*n }
+// FixedSize is the size of everything before the variable part, and so the
+// least size of a row of n fields without arity.
+func FixedSize(n int) int { return nullBytes(n) + 8*n }
 
 // complexKind says whether values of a kind are nested or opaque and so never
 // stand in keys, partitions or statistics.

@@ -15,7 +15,7 @@ import (
 // shorter than the types need, or a slot points outside of it.
 func Decode(types []schema.Type, data []byte) ([]Value, error) {
 	n := len(types)
-	if len(data) < fixedSize(n) {
+	if len(data) < FixedSize(n) {
 		return nil, corrupt(0, "%d bytes are too few for a row of %d fields", len(data), n)
 	}
 	if len(data) > math.MaxInt32 {

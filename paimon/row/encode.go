@@ -14,7 +14,7 @@ import (
 // and nil is null. errs.ErrInvalid when a value has the wrong Go type or a
 // complex type is not null.
 func Encode(types []schema.Type, vals []Value) ([]byte, error) {
-	return AppendRow(make([]byte, 0, fixedSize(len(types))+32), types, vals)
+	return AppendRow(make([]byte, 0, FixedSize(len(types))+32), types, vals)
 }
 
 // AppendRow is Encode onto the end of dst. On error dst is returned as it was.
@@ -54,7 +54,7 @@ func appendZeros(b []byte, n int) []byte {
 
 func begin(buf []byte, n int) writer {
 	w := writer{base: len(buf), slot: len(buf) + nullBytes(n)}
-	w.buf = appendZeros(buf, fixedSize(n))
+	w.buf = appendZeros(buf, FixedSize(n))
 	return w
 }
 
