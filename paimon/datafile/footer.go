@@ -224,7 +224,7 @@ func chunkOf(meta *metadata.FileMetaData, group, leaf int) (chunkInfo, error) {
 	if int(m.Type) != int(c.descr.PhysicalType()) {
 		return c, fmt.Errorf("stored as %v, declared as %v", m.Type, c.descr.PhysicalType())
 	}
-	if _, err := compress.GetCodec(c.codec); err != nil {
+	if _, err := compress.GetCodec(c.codec); err != nil && c.codec != compress.Codecs.Lz4 {
 		return c, errs.Unsupported("compression codec %v", m.Codec)
 	}
 	return c, nil

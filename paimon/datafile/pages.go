@@ -343,6 +343,9 @@ func (p *pageReader) expand(dst, src []byte) (int, error) {
 		out, err := snappy.Decode(dst, src)
 		return len(out), err
 	}
+	if p.codec == compress.Codecs.Lz4 {
+		return expandHadoopLZ4(dst, src)
+	}
 	codec, err := compress.GetCodec(p.codec)
 	if err != nil {
 		return 0, err
@@ -362,6 +365,40 @@ func (p *pageReader) expand(dst, src []byte) (int, error) {
 		err = nil
 	}
 	return n, err
+}
+
+// expandHadoopLZ4 reads the framing that parquet-mr puts around LZ4 blocks under
+// the deprecated codec LZ4, all numbers big-endian:
+//
+//	plain size of the frame (4) | { block size (4) | LZ4 block } ... | next frame
+func expandHadoopLZ4(dst, src []byte) (int, error) {
+	raw, err := compress.GetCodec(compress.Codecs.Lz4Raw)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for len(src) > 0 {
+		if len(src) < 4 {
+			return n, errCutChunk
+		}
+		frame := int64(binary.BigEndian.Uint32(src))
+		src = src[4:]
+		for done := int64(0); done < frame; {
+			if len(src) < 4 || int64(binary.BigEndian.Uint32(src)) > int64(len(src)-4) {
+				return n, errCutChunk
+			}
+			size := int(binary.BigEndian.Uint32(src))
+			out, err := compress.Decode(raw, dst[n:], src[4:4+size])
+			if err != nil {
+				return n, err
+			}
+			if len(out) == 0 {
+				return n, errors.New("an empty LZ4 block")
+			}
+			n, done, src = n+len(out), done+int64(len(out)), src[4+size:]
+		}
+	}
+	return n, nil
 }
 
 // byteSource is a plain reader over a slice.

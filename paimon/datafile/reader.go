@@ -132,6 +132,7 @@ type Batches struct {
 	columns []*column
 	groups  []int
 	rows    int
+	mapping *Mapping // nil: batches as they are read
 
 	left    int64 // rows of the open row group that are still to come
 	batch   int   // rows a batch of the open row group
@@ -141,8 +142,13 @@ type Batches struct {
 }
 
 // Schema is the Arrow schema of the batches, schema.ArrowSchema of the wanted
-// fields.
-func (b *Batches) Schema() *arrow.Schema { return b.schema }
+// fields or the one of the mapping.
+func (b *Batches) Schema() *arrow.Schema {
+	if b.mapping != nil {
+		return b.mapping.out
+	}
+	return b.schema
+}
 
 // Next returns the next batch, which the caller releases, or io.EOF. After any
 // other error the same error comes again.
@@ -155,7 +161,9 @@ func (b *Batches) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 	var out arrow.RecordBatch
 	err := guard("decode", func() (err error) {
-		out, err = b.next()
+		if out, err = b.next(); err == nil && b.mapping != nil {
+			out = b.mapping.apply(b.r.mem, out)
+		}
 		return err
 	})
 	if err != nil {

@@ -23,7 +23,9 @@ func decimalType(p, s int) schema.Type {
 	return schema.Type{Kind: schema.Decimal, Nullable: true, Prec: p, Scale: s}
 }
 
-func text() schema.Type { return schema.Type{Kind: schema.VarChar, Length: schema.MaxLength, Nullable: true} }
+func text() schema.Type {
+	return schema.Type{Kind: schema.VarChar, Length: schema.MaxLength, Nullable: true}
+}
 
 func blob() schema.Type {
 	return schema.Type{Kind: schema.VarBinary, Length: schema.MaxLength, Nullable: true}
