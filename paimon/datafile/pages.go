@@ -65,6 +65,10 @@ var zstdDecoders = sync.Pool{New: func() any {
 	return d
 }}
 
+// pageBuffers serves the windows and pages of all readers: they live as long as
+// the decode of one chunk.
+var pageBuffers Pool
+
 var errCutChunk = errors.New("the column chunk is cut off")
 
 // need makes n contiguous bytes available at the cursor; fewer come back at
@@ -72,23 +76,32 @@ var errCutChunk = errors.New("the column chunk is cut off")
 func (p *pageReader) need(n int) ([]byte, error) {
 	if have := len(p.buf) - p.pos; have < n && p.at < p.end {
 		fill := min(max(int64(n), readWindowBytes), int64(have)+p.end-p.at)
-		next := p.buf
-		if int64(cap(next)) < fill {
-			next = make([]byte, fill)
-		}
-		next = next[:fill]
-		copy(next, p.buf[p.pos:])
-		got, err := p.src.ReadAt(next[have:], p.at)
-		if err != nil && !(errors.Is(err, io.EOF) && got == len(next)-have) {
+		p.slide(int(fill))
+		got, err := p.src.ReadAt(p.buf[have:], p.at)
+		if err != nil && !(errors.Is(err, io.EOF) && got == len(p.buf)-have) {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil, errCutChunk
 			}
 			p.ioErr = err
 			return nil, err
 		}
-		p.buf, p.pos, p.at = next, 0, p.at+int64(got)
+		p.at += int64(got)
 	}
 	return p.buf[p.pos:min(len(p.buf), p.pos+n)], nil
+}
+
+// slide moves the unread bytes to the front of a window of the given size.
+func (p *pageReader) slide(size int) {
+	next := p.buf
+	if cap(next) < size {
+		next = pageBuffers.Allocate(size)
+	}
+	next = next[:size]
+	copy(next, p.buf[p.pos:])
+	if cap(p.buf) < size {
+		pageBuffers.Free(p.buf)
+	}
+	p.buf, p.pos = next, 0
 }
 
 // Next moves to the next data or dictionary page.
@@ -203,10 +216,13 @@ func (p *pageReader) buildV2(h pageHeader, body []byte, enc parquet.Encoding) er
 		p.plain = append(append(p.plain[:0], body[:lv]...), rest[:size]...)
 	} else {
 		values, err := p.decompress(nil, rest, size)
+		if err == nil {
+			p.plain = append(append(p.plain[:0], body[:lv]...), values...)
+		}
+		pageBuffers.Free(values)
 		if err != nil {
 			return err
 		}
-		p.plain = append(append(p.plain[:0], body[:lv]...), values...)
 	}
 	if err := p.count(h, p.plain[lv:], enc); err != nil {
 		return err
@@ -312,10 +328,15 @@ func (p *pageReader) decompress(dst, src []byte, size int) ([]byte, error) {
 		if len(src) != size {
 			return dst, fmt.Errorf("an uncompressed page of %d bytes claims %d", len(src), size)
 		}
+		if cap(dst) < size {
+			pageBuffers.Free(dst)
+			dst = pageBuffers.Allocate(size)
+		}
 		return append(dst[:0], src...), nil
 	}
 	if cap(dst) < size+zstdSlack {
-		dst = make([]byte, size+zstdSlack)
+		pageBuffers.Free(dst)
+		dst = pageBuffers.Allocate(size + zstdSlack)
 	}
 	dst = dst[:size]
 	got, err := p.expand(dst, src)
@@ -437,11 +458,15 @@ func (p *pageReader) SeekToPageWithRow(int64) error {
 	return errors.New("a page reader moves forward only")
 }
 
-// Close drops the current page.
+// Close drops the current page and gives the buffers back.
 func (p *pageReader) Close() error {
 	if p.page != nil {
 		p.page.Release()
 		p.page = nil
 	}
+	for _, b := range [][]byte{p.buf, p.plain, p.dict} {
+		pageBuffers.Free(b)
+	}
+	p.buf, p.plain, p.dict, p.left = nil, nil, nil, 0
 	return nil
 }

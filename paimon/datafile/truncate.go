@@ -1,76 +1,20 @@
 package datafile
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/tideline-db/tideline/internal/errs"
+	"github.com/tideline-db/tideline/paimon/schema"
 )
-
-// StatsKind says how much of a column's statistics a manifest keeps.
-type StatsKind uint8
-
-// The values of metadata.stats-mode (FORMAT §7.5).
-const (
-	StatsFull StatsKind = iota
-	StatsNone
-	StatsCounts
-	StatsTruncate
-)
-
-// StatsMode is one parsed metadata.stats-mode.
-type StatsMode struct {
-	Kind   StatsKind
-	Length int // StatsTruncate: characters of text, bytes of binary, at least 1
-}
-
-// String is the option text of the mode.
-func (m StatsMode) String() string {
-	switch m.Kind {
-	case StatsNone:
-		return "none"
-	case StatsCounts:
-		return "counts"
-	case StatsTruncate:
-		return fmt.Sprintf("truncate(%d)", m.Length)
-	}
-	return "full"
-}
-
-// ParseStatsMode reads "none", "counts", "full" or "truncate(n)", in any case.
-func ParseStatsMode(text string) (StatsMode, error) {
-	s := strings.ToLower(strings.TrimSpace(text))
-	switch s {
-	case "none":
-		return StatsMode{Kind: StatsNone}, nil
-	case "counts":
-		return StatsMode{Kind: StatsCounts}, nil
-	case "full":
-		return StatsMode{Kind: StatsFull}, nil
-	}
-	inner, ok := strings.CutPrefix(s, "truncate(")
-	if ok {
-		inner, ok = strings.CutSuffix(inner, ")")
-	}
-	if ok {
-		if n, err := strconv.Atoi(strings.TrimSpace(inner)); err == nil && n > 0 {
-			return StatsMode{Kind: StatsTruncate, Length: n}, nil
-		}
-	}
-	return StatsMode{}, errs.Invalid("metadata.stats-mode %q", text)
-}
 
 // Truncate reduces full statistics to what the mode keeps (FORMAT §7.5). Under
 // truncate(n) a minimum becomes its prefix and a maximum the smallest longer
 // prefix bound; where there is no such bound both become null. Under none the
 // caller leaves the column out (dense) or writes the null counts it gets.
-func Truncate(s ColumnStats, m StatsMode) ColumnStats {
+func Truncate(s ColumnStats, m schema.StatsMode) ColumnStats {
 	switch m.Kind {
-	case StatsNone, StatsCounts:
+	case schema.StatsNone, schema.StatsCounts:
 		return ColumnStats{Nulls: s.Nulls}
-	case StatsFull:
+	case schema.StatsFull:
 		return s
 	}
 	if !s.HasMinMax {
