@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -110,7 +111,22 @@ func blockLines(t testing.TB, table *Table, b *merge.Block) []string {
 		if table.IsPrimaryKey() {
 			seq = b.Seq.At(i)
 		}
-		out[i] = sprint(seq, kind, cells)
+		out[i] = fmt.Sprintf("%d %d %s", seq, kind, strings.Join(cells, "|"))
 	}
 	return out
+}
+
+// write prepares JSON rows and appends every part to one bucket.
+func write(t testing.TB, s *State, epoch int64, json string, kinds []int8, offsets []int64) {
+	t.Helper()
+	for _, part := range prepare(t, s.t, json, kinds, offsets).Parts {
+		require.NoError(t, s.Append(part, epoch))
+	}
+}
+
+func visible(t testing.TB, v *View, committedEnd, frontier int64) []string {
+	t.Helper()
+	runs, err := v.Runs(committedEnd, frontier)
+	require.NoError(t, err)
+	return lines(t, runs)
 }

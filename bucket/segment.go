@@ -13,6 +13,7 @@ type segment struct {
 	rows       int64
 	bytes      int64
 	prepared   bool
+	hold       *Hold
 
 	// runs is shared with views by length: entries are added behind what a view
 	// has, and a slice with other entries is a new one.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tideline-db/tideline/internal/errs"
 	"github.com/tideline-db/tideline/paimon/path"
+	"github.com/tideline-db/tideline/paimon/progress"
 	"github.com/tideline-db/tideline/paimon/row"
 )
 
@@ -199,7 +200,7 @@ func (p *Preparer) describePartition(s *scratch, i int) (*Part, error) {
 	if err := path.CheckPartition(keys, texts); err != nil {
 		return nil, fmt.Errorf("row %d; nothing was written: %w", i, err)
 	}
-	part.ID.Partition = path.PartitionDir(keys, texts)
+	part.ID.Partition = progress.Canonical(keys, texts)
 	if len(s.known) >= knownPartitionsMax {
 		clear(s.known)
 	}

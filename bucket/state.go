@@ -68,7 +68,7 @@ func NewState(t *Table, identity *Part, r Restore) *State {
 // open begins a building segment.
 func (s *State) open() {
 	s.numbered++
-	s.building = &segment{t: s.t, number: s.numbered, begin: s.nextOffset, end: s.nextOffset}
+	s.building = &segment{t: s.t, number: s.numbered, begin: s.nextOffset, end: s.nextOffset, hold: newHold()}
 }
 
 // Check refuses a part that Append could not take: offsets that go back, or
@@ -163,21 +163,27 @@ func (s *State) Rejoin(seg *Segment) {
 	}
 }
 
-// Reclaim drops the sealed segments that end at or below a committed end, and
-// gives the bytes that they retained. A segment that reaches beyond it is kept
+// Reclaim drops the sealed segments that end at or below a committed end. freed
+// is what they retained, pinned the part of their bytes that readers still hold. A segment that reaches beyond it is kept
 // whole; building rows are never dropped. It may come twice with the same end.
-func (s *State) Reclaim(committedEnd int64) (freed int64) {
+func (s *State) Reclaim(committedEnd int64) (freed, pinned int64) {
 	s.committedEnd = max(s.committedEnd, committedEnd)
 	drop := 0
 	for drop < len(s.sealed) && s.sealed[drop].end <= committedEnd {
-		freed += s.sealed[drop].bytes
+		g := s.sealed[drop]
+		g.hold.bytes.Store(g.bytes)
+		if bytes, last := g.hold.Drop(); last {
+			freed += bytes
+		} else {
+			pinned += g.bytes
+		}
 		drop++
 	}
 	if drop > 0 {
 		s.sealed = append([]*segment(nil), s.sealed[drop:]...)
 		s.pictures = nil
 	}
-	return freed
+	return freed, pinned
 }
 
 // RaiseSequence lifts the sequence numbers of coming rows above min. It never

@@ -10,8 +10,8 @@ import (
 	"github.com/tideline-db/tideline/paimon/schema"
 )
 
-// ID names one partition-bucket. Partition is the directory text of the
-// partition ("dt=2024-01-01/hr=3"), empty for an unpartitioned table: two rows
+// ID names one partition-bucket. Partition is the text of progress.Canonical
+// ("dt=2024-01-01/hr=3", keys sorted), empty for an unpartitioned table: two rows
 // whose partitions share a directory share the partition-bucket.
 type ID struct {
 	Partition string
@@ -23,6 +23,14 @@ func (id ID) String() string {
 		return fmt.Sprintf("bucket-%d", id.Bucket)
 	}
 	return fmt.Sprintf("%s/bucket-%d", id.Partition, id.Bucket)
+}
+
+// Less orders partition-buckets by partition, then bucket.
+func (id ID) Less(other ID) bool {
+	if id.Partition != other.Partition {
+		return id.Partition < other.Partition
+	}
+	return id.Bucket < other.Bucket
 }
 
 // Table is what a bucket must know of its table: one schema version, its typed

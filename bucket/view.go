@@ -32,6 +32,7 @@ type SegmentView struct {
 
 	t      *Table
 	number int64
+	hold   *Hold
 	runs   []*Run
 	open   chunkRun // the rows of the open chunk; none when rows is 0
 }
@@ -62,7 +63,7 @@ func (s *State) View() *View {
 
 func (g *segment) show(v *SegmentView) {
 	v.Begin, v.End, v.Rows, v.Bytes = g.begin, g.end, g.rows, g.bytes
-	v.t, v.number = g.t, g.number
+	v.t, v.number, v.hold = g.t, g.number, g.hold
 	v.runs = g.runs[:len(g.runs):len(g.runs)]
 	if g.open != nil {
 		v.open = chunkRun{g.open.prefix, g.open.sorted}

@@ -20,10 +20,15 @@ type chunk struct {
 	rowBytes int // mean bytes of a row, 0: not computed yet
 }
 
-func newChunk(layout Layout, b *Block) (*chunk, error) {
+// newChunk views a block. Only a union of one source (alone) does without key
+// columns, if the block is known to be unique.
+func newChunk(layout Layout, b *Block, alone bool) (*chunk, error) {
 	k, err := newKeys(layout, b.Columns)
 	if err != nil {
-		return nil, err
+		if !alone || !b.Unique {
+			return nil, err
+		}
+		k = keys{}
 	}
 	for _, c := range b.Columns {
 		if c != nil {
@@ -130,6 +135,7 @@ type cursor struct {
 	next   *chunk
 	pos    int
 	done   bool
+	alone  bool // the union has no other source
 }
 
 // load reads the next non-empty block, nil at the end of the source.
@@ -147,7 +153,7 @@ func (c *cursor) load(ctx context.Context, layout Layout) (*chunk, error) {
 			c.done = s.last()
 		}
 		if b.Rows > 0 {
-			return newChunk(layout, b)
+			return newChunk(layout, b, c.alone)
 		}
 		if c.cur != nil {
 			c.cur.detach() // the next Next is the second one after cur's

@@ -34,8 +34,10 @@ const (
 // numbers the one of the later source (later row within a source), so callers
 // list disk before memory and older before newer. A key whose survivor is a -U
 // or -D vanishes unless KeepDeletes is set. All sources yield the same columns of
-// the layout; what is nil in their blocks stays nil; key columns must be there. A
-// layout without key is a concatenation.
+// the layout; what is nil in their blocks stays nil; key columns must be there,
+// except that a single source of Unique blocks, itself unique from block to block,
+// does without (only deletes are dropped then). A layout without key is a
+// concatenation.
 //
 // The union owns the sources and closes them with Close. Blocks obey the contract
 // of Source and are marked Unique; they are never empty.
@@ -48,7 +50,7 @@ func NewUnion(layout Layout, sources []Source, o Options) Source {
 	}
 	u := &union{layout: layout, options: o, sources: sources, scratch: make([]concatScratch, len(layout.Fields))}
 	for _, s := range sources {
-		u.cursors = append(u.cursors, &cursor{source: s})
+		u.cursors = append(u.cursors, &cursor{source: s, alone: len(sources) == 1})
 	}
 	return u
 }
@@ -246,7 +248,7 @@ func (u *union) follow(ctx context.Context, c *cursor) error {
 				return err
 			}
 		}
-		if c.next == nil || compareKeys(&c.next.keys, 0, &u.bound.chunk.keys, u.bound.row) != 0 {
+		if c.next == nil || len(c.cur.keys.cols) == 0 || compareKeys(&c.next.keys, 0, &u.bound.chunk.keys, u.bound.row) != 0 {
 			return nil
 		}
 		c.cur.detach()

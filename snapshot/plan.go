@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/tideline-db/tideline/internal/errs"
 	"github.com/tideline-db/tideline/paimon/manifest"
@@ -172,28 +171,4 @@ func mergeGroups(list []manifest.ListEntry, target int64, minCount int) [][2]int
 		groups = append(groups, [2]int{from, len(list)})
 	}
 	return groups
-}
-
-// squeeze drops the pairs of ADD and DELETE of one file that lie inside the group;
-// a DELETE without its ADD stays, it cancels one in an earlier manifest.
-func squeeze(entries []manifest.Entry) []manifest.Entry {
-	deleted := make(map[string]bool)
-	added := make(map[string]bool)
-	ids := make([]string, len(entries))
-	for i := range entries {
-		ids[i] = manifest.Identity(entries[i])
-		if entries[i].Kind == manifest.Delete {
-			deleted[ids[i]] = true
-		} else {
-			added[ids[i]] = true
-		}
-	}
-	maps.DeleteFunc(deleted, func(id string, _ bool) bool { return !added[id] })
-	kept := make([]manifest.Entry, 0, len(entries))
-	for i := range entries {
-		if !deleted[ids[i]] {
-			kept = append(kept, entries[i])
-		}
-	}
-	return kept
 }

@@ -93,15 +93,19 @@ func (a *attempt) baseList(ctx context.Context, b *base, id string) ([]manifest.
 	var merged []manifest.ListEntry
 	done := 0
 	for _, g := range mergeGroups(list, a.req.Options.ManifestTargetSize, a.req.Options.ManifestMergeMin) {
-		var entries []manifest.Entry
+		parts := make([][]manifest.Entry, 0, g[1]-g[0])
 		for i := g[0]; i < g[1]; i++ {
-			more, err := a.t.manifest(ctx, b.latest, list[i].Name)
+			part, err := a.t.manifest(ctx, b.latest, list[i].Name)
 			if err != nil {
 				return nil, err
 			}
-			entries = append(entries, more...)
+			parts = append(parts, part)
 		}
-		rewritten, err := a.manifests(ctx, id, len(a.own), squeeze(entries))
+		entries, err := manifest.Merge(parts...)
+		if err != nil {
+			return nil, err
+		}
+		rewritten, err := a.manifests(ctx, id, len(a.own), entries)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +129,11 @@ func (a *attempt) manifests(ctx context.Context, id string, first int, entries [
 		if err := a.put(ctx, path.Manifest(a.t.Root, name), data); err != nil {
 			return nil, err
 		}
-		list = append(list, manifest.SummarizeList(name, int64(len(data)), part, partitionTypes(a.schema)))
+		summary, err := manifest.SummarizeList(name, int64(len(data)), part, partitionTypes(a.schema))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, summary)
 		if a.written == nil {
 			a.written = map[string][]manifest.Entry{}
 		}

@@ -7,7 +7,7 @@
 // every error is an errs.CorruptError that names the file and the path of the
 // key, for instance "fields[3].type.element".
 //
-// Memory: at most Limits.Values * 128 bytes plus four times the input.
+// Memory: at most Limits.Values * ValueBytes plus four times the input.
 package jsontree
 
 import (
@@ -21,6 +21,9 @@ import (
 
 	"github.com/tideline-db/tideline/internal/errs"
 )
+
+// ValueBytes bounds the memory that one value of a document keeps.
+const ValueBytes = 512
 
 // Limits are the caps of one document; all three must be set.
 type Limits struct {

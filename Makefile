@@ -1,0 +1,66 @@
+# Everything a developer or CI runs. `make help` lists it.
+
+GO          ?= go
+PACKAGES    := ./...
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+SEEDS       ?= 100
+BENCH_ROWS  ?= 1000000
+
+export CGO_ENABLED = 0
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## load an embedded table and replay this repository's history; verify every answer
+	$(GO) build -o bin/ ./cmd/...
+	./bin/sim run --rows 1000000 --readers 2 --commit-every 1s --buckets 2
+	./bin/sim run --git .
+
+.PHONY: test
+test: ## run all tests
+	$(GO) test $(PACKAGES)
+
+.PHONY: race
+race: ## run all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -short $(PACKAGES)
+
+.PHONY: lint
+lint: ## formatting, vet, staticcheck
+	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet $(PACKAGES)
+	$(GO) run $(STATICCHECK) $(PACKAGES)
+
+.PHONY: conformance
+conformance: ## compare with Java Paimon and pypaimon (installs both into .conformance)
+	./conformance/install.sh
+	TIDELINE_CONFORMANCE=1 $(GO) test -count=1 -timeout 20m ./conformance/...
+
+.PHONY: sim-short
+sim-short: ## a minute of verified load on every kind of table
+	$(GO) build -o bin/ ./cmd/sim
+	./bin/sim run --rows 300000 --readers 2 --commit-every 200ms --table t1
+	./bin/sim run --rows 100000 --readers 1 --commit-every 20000 --table t2 --keys zipf --buckets 4
+	./bin/sim run --rows 100000 --readers 1 --commit-every 20000 --table t3 --keys hot --batch 10
+	./bin/sim run --rows 200000 --readers 1 --commit-every 200ms --table append --buckets 2
+
+.PHONY: bench
+bench: ## measure against control kernels; a table here, bench/results.json beside it
+	$(GO) run ./bench
+
+.PHONY: fuzz-short
+fuzz-short: ## ten seconds of fuzzing for every decoder
+	@for target in $$(grep -rhoE '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | sed 's/func //' | sort -u); do \
+	  dir=$$(grep -rlE "^func $$target\(" --include='*_test.go' . | head -1 | xargs dirname); \
+	  echo "$$target ($$dir)"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime 10s $$dir || exit 1; \
+	done
+
+.PHONY: check
+check: lint test race ## what a change must pass
+
+.PHONY: clean
+clean: ## remove what the targets made
+	rm -rf bin .conformance bench/results.json

@@ -1,0 +1,156 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/tideline-db/tideline/bucket"
+	"github.com/tideline-db/tideline/internal/errs"
+	"github.com/tideline-db/tideline/paimon/manifest"
+	"github.com/tideline-db/tideline/snapshot"
+)
+
+// core is what the actors of one session and its shell share: only atomics and
+// immutable values. Everything else has one owner and is reached by messages.
+type core struct {
+	runtime  Runtime
+	table    *snapshot.Table // committed side
+	memory   *bucket.Table   // what a bucket must know of the table
+	settings Settings
+
+	frontier Frontier
+	budget   Budget
+	registry atomic.Pointer[Registry]
+	adopted  atomic.Pointer[Adopted]
+
+	cause    atomic.Pointer[failure] // why the session is poisoned
+	sealed   atomic.Pointer[failure] // why writing (only) is closed
+	failed   chan struct{}           // closed when cause is set
+	ended    chan struct{}           // closed when the coordinator has stopped
+	closing  atomic.Bool             // the session is being closed; job failures are expected
+	stalled  atomic.Pointer[func()]  // wakes a writer that waits for the frontier
+	leases   atomic.Int64            // newest writer lease
+	waits    atomic.Int64            // ids of waits for credits
+	prepares atomic.Int64            // numbers of prepares, over all writers of the session
+
+	live        atomic.Int64 // bucket actors not retired
+	pinnedBytes atomic.Int64 // bytes that only readers and tickets keep
+	feed        feed         // subscribers to commits
+
+	coordinator *actor.PID
+}
+
+type failure struct{ err error }
+
+// Adopted is a committed snapshot whose progress is the session's own.
+type Adopted struct {
+	Snapshot *manifest.Snapshot // nil: the table has no snapshot yet
+	Progress *snapshot.Progress
+}
+
+// ID returns the id of the adopted snapshot, 0 when there is none.
+func (a *Adopted) ID() int64 {
+	if a == nil || a.Snapshot == nil {
+		return 0
+	}
+	return a.Snapshot.ID
+}
+
+// post sends one message; it never blocks.
+func (c *core) post(pid *actor.PID, message any) {
+	c.runtime.System().Root.Send(pid, message)
+}
+
+// tell posts to the coordinator.
+func (c *core) tell(message any) { c.post(c.coordinator, message) }
+
+// ask posts a command that carries done and waits for its answer, for the end of
+// the session, or for the caller. A late answer goes nowhere.
+func (c *core) ask(ctx context.Context, post func(done func(error))) error {
+	answer := make(chan error, 1)
+	post(func(err error) { answer <- err })
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ended:
+		return errs.Wrap(errs.ErrClosed, "session of table %s", c.table.Root)
+	case <-c.failed:
+		select { // an answer that came first counts
+		case err := <-answer:
+			return err
+		default:
+			return c.poisoned()
+		}
+	}
+}
+
+// poison ends the session: memory stays readable through pinned plans, nothing
+// is written or committed any more. The first cause stays.
+func (c *core) poison(cause error) {
+	err := fmt.Errorf("%w: %w", errs.ErrPoisoned, cause)
+	if !c.cause.CompareAndSwap(nil, &failure{err}) {
+		return
+	}
+	close(c.failed)
+	if wake := c.stalled.Load(); wake != nil {
+		(*wake)()
+	}
+	if c.coordinator != nil {
+		c.tell(&sessionFailed{})
+	}
+}
+
+// poisoned returns why the session is dead, nil while it lives.
+func (c *core) poisoned() error {
+	if f := c.cause.Load(); f != nil {
+		return f.err
+	}
+	return nil
+}
+
+// closeWriting refuses further writes and prepares but keeps commits, adoption
+// and reads: the state after ErrConflict and ErrOutcomeUnknown of a commit.
+func (c *core) closeWriting(cause error) {
+	c.sealed.CompareAndSwap(nil, &failure{fmt.Errorf("%w: writing is closed: %w", errs.ErrPoisoned, cause)})
+}
+
+// writable returns why nothing may be written, nil when all is well.
+func (c *core) writable() error {
+	if err := c.poisoned(); err != nil {
+		return err
+	}
+	if f := c.sealed.Load(); f != nil {
+		return f.err
+	}
+	if c.closing.Load() {
+		return errs.Wrap(errs.ErrClosed, "session of table %s", c.table.Root)
+	}
+	return nil
+}
+
+// sessionFailed tells the coordinator to answer everybody who waits.
+type sessionFailed struct{}
+
+// askAnyway is ask for commands that a poisoned session still answers.
+func (c *core) askAnyway(ctx context.Context, post func(done func(error))) error {
+	answer := make(chan error, 1)
+	post(func(err error) { answer <- err })
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ended:
+		select {
+		case err := <-answer:
+			return err
+		default:
+			return errs.Wrap(errs.ErrClosed, "session of table %s", c.table.Root)
+		}
+	}
+}
