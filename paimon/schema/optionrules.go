@@ -12,7 +12,8 @@ import (
 // refused.
 
 // honouredKeys are the options that Options carries, apart from those of the
-// form fields.<column>.stats-mode.
+// form fields.<column>.stats-mode, and the two of external paths, which
+// CheckWrite judges together.
 var honouredKeys = []string{
 	"bucket", "bucket-key", "file.format", "file.compression", "file.compression.per.level",
 	"file.compression.zstd-level", "target-file-size", "parquet.block.size", "file.block-size", "parquet.page.size",

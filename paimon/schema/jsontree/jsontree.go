@@ -7,7 +7,7 @@
 // every error is an errs.CorruptError that names the file and the path of the
 // key, for instance "fields[3].type.element".
 //
-// Memory: at most Limits.Values * ValueBytes plus four times the input.
+// Memory: at most MemoryFactor bytes are kept for a byte of input.
 package jsontree
 
 import (
@@ -22,8 +22,9 @@ import (
 	"github.com/tideline-db/tideline/internal/errs"
 )
 
-// ValueBytes bounds the memory that one value of a document keeps.
-const ValueBytes = 512
+// MemoryFactor bounds the memory of a parsed document as a multiple of its text;
+// the worst are lists of objects with one short member each.
+const MemoryFactor = 64
 
 // Limits are the caps of one document; all three must be set.
 type Limits struct {
