@@ -166,7 +166,11 @@ func asExpected(t schema.Type, v row.Value) string {
 		return v.ToString(int32(t.Scale))
 	case row.Timestamp:
 		at := time.UnixMilli(v.Millis).Add(time.Duration(v.Nanos)).UTC()
-		return at.Format("2006-01-02 15:04:05" + strings.TrimSuffix("."+strings.Repeat("0", t.Prec), "."))
+		text := at.Format("2006-01-02 15:04:05" + strings.TrimSuffix("."+strings.Repeat("0", t.Prec), "."))
+		if t.Kind == schema.TimestampLTZ {
+			text += "Z"
+		}
+		return text
 	case int32:
 		if t.Kind == schema.Date {
 			return time.Unix(int64(v)*86400, 0).UTC().Format(time.DateOnly)

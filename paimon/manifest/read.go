@@ -80,6 +80,9 @@ func fieldNode(n *avro.SchemaNode, name string) *avro.SchemaNode {
 	return &n.Fields[i].Type
 }
 
+// minRecordBytes is less than any record with its rows takes.
+const minRecordBytes = 40
+
 // readAll decodes every record of a container. A panic of the Avro library over
 // hostile bytes becomes errs.ErrCorrupt.
 func readAll[W, E any](data []byte, file string, codec recordCodec, convert func(*W) (E, error)) (out []E, err error) {
@@ -98,6 +101,7 @@ func readAll[W, E any](data []byte, file string, codec recordCodec, convert func
 		return nil, errs.Corrupt(file, 0, "schema: %v", err)
 	}
 	opts := []avro.Opt{avro.SkipUnknown(), avro.AliasInput()}
+	var w, zero W
 	for {
 		count, block, ok, err := c.next()
 		if err != nil {
@@ -106,8 +110,10 @@ func readAll[W, E any](data []byte, file string, codec recordCodec, convert func
 		if !ok {
 			return out, nil
 		}
+		// A hostile count must not allocate: a record takes some bytes.
+		out = slices.Grow(out, int(min(count, int64(len(block)/minRecordBytes))))
 		for k := range count {
-			var w W
+			w = zero
 			rest, err := s.Decode(block, &w, opts...)
 			if err != nil {
 				return nil, c.corrupt("record %d of the block before: %v", k, err)
