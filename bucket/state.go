@@ -164,8 +164,9 @@ func (s *State) Rejoin(seg *Segment) {
 }
 
 // Reclaim drops the sealed segments that end at or below a committed end. freed
-// is what they retained, pinned the part of their bytes that readers still hold. A segment that reaches beyond it is kept
-// whole; building rows are never dropped. It may come twice with the same end.
+// are the bytes that nobody keeps any more, pinned those that readers still hold.
+// A segment that reaches beyond the end is kept whole; building rows are never
+// dropped. It may come twice with the same end.
 func (s *State) Reclaim(committedEnd int64) (freed, pinned int64) {
 	s.committedEnd = max(s.committedEnd, committedEnd)
 	drop := 0
