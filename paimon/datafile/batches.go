@@ -47,7 +47,7 @@ func (b *Batches) openLeaf(group int, leaf *column) (*leafCursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec, err := openChunk(sourceOf{b.r}, info, b.r.mem, &b.r.pool)
+	dec, err := openChunk(sourceOf{b.r}, info, &b.r.pool)
 	if err != nil {
 		return nil, err
 	}

@@ -36,9 +36,9 @@ type chunkInfo struct {
 
 // openChunk returns the decoder of a chunk. The stock decoder supports every
 // encoding, so it stands last.
-func openChunk(src io.ReaderAt, c chunkInfo, mem memory.Allocator, pool *sync.Pool) (chunkDecoder, error) {
+func openChunk(src io.ReaderAt, c chunkInfo, pool *sync.Pool) (chunkDecoder, error) {
 	if supported(c) {
-		return newStockChunk(src, c, mem, pool)
+		return newStockChunk(src, c, pool)
 	}
 	return nil, fmt.Errorf("physical type %s", c.descr.PhysicalType())
 }
@@ -153,7 +153,7 @@ type stockChunk struct {
 
 const stockBlock = 2048 // values decoded at once where they are copied
 
-func newStockChunk(src io.ReaderAt, c chunkInfo, mem memory.Allocator, pool *sync.Pool) (chunkDecoder, error) {
+func newStockChunk(src io.ReaderAt, c chunkInfo, pool *sync.Pool) (chunkDecoder, error) {
 	pages := &pageReader{src: src, at: c.offset, end: c.offset + c.size, codec: c.codec, left: c.values}
 	pages.width = plainWidth(c.descr)
 	if c.descr.MaxDefinitionLevel() > 0 {
@@ -162,10 +162,11 @@ func newStockChunk(src io.ReaderAt, c chunkInfo, mem memory.Allocator, pool *syn
 	if c.descr.MaxRepetitionLevel() > 0 {
 		pages.levelRuns++
 	}
-	// The constructor is marked deprecated because it trusts its page source,
-	// which is the point here.
+	// Some decoders never free their scratch, so it comes from the heap and not
+	// from the caller's allocator. The constructor is marked deprecated because it
+	// trusts its page source, which is the point here.
 	//nolint:staticcheck
-	values := file.NewColumnReader(c.descr, pages, mem, pool)
+	values := file.NewColumnReader(c.descr, pages, memory.NewGoAllocator(), pool)
 	return &stockChunk{pages: pages, values: values, maxDef: c.descr.MaxDefinitionLevel(), hasRep: c.descr.MaxRepetitionLevel() > 0}, nil
 }
 

@@ -26,7 +26,7 @@ required group field_id=-1 paimon_schema {
   optional int32 field_id=2 s (Int(bitWidth=16, isSigned=true));
   optional int32 field_id=3 d9 (Decimal(precision=9, scale=2));
   optional int64 field_id=4 d18 (Decimal(precision=18, scale=2));
-  optional fixed_len_byte_array(10) field_id=5 d23 (Decimal(precision=23, scale=5));
+  optional fixed_len_byte_array field_id=5 d23 (Decimal(precision=23, scale=5));
   optional int32 field_id=6 tm (Time(isAdjustedToUTC=true, timeUnit=milliseconds));
   optional int64 field_id=9 t3 (Timestamp(isAdjustedToUTC=false, timeUnit=milliseconds, is_from_converted_type=false, force_set_converted_type=false));
   optional int64 field_id=10 z6 (Timestamp(isAdjustedToUTC=true, timeUnit=microseconds, is_from_converted_type=false, force_set_converted_type=false));
@@ -90,6 +90,7 @@ func TestWrittenLayout(t *testing.T) {
 	var b strings.Builder
 	pqschema.PrintSchema(meta.Schema.Root(), &b, 2)
 	require.Equal(t, strings.TrimSpace(wantMessage), strings.TrimSpace(b.String()))
+	require.Equal(t, 10, meta.Schema.Column(meta.Schema.ColumnIndexByName("d23")).TypeLength())
 	require.Equal(t, createdBy, meta.GetCreatedBy())
 	require.Len(t, meta.ColumnOrders, meta.Schema.NumColumns())
 

@@ -143,6 +143,10 @@ func randomBatch(rng *rand.Rand, fields []schema.Field, n int, nulls float64) ar
 	defer b.Release()
 	for i, f := range fields {
 		for range n {
+			if f.Name == kindColumn {
+				b.Field(i).(*array.Int8Builder).Append(int8(rng.IntN(4)))
+				continue
+			}
 			fill(rng, f.Type, b.Field(i), nulls)
 		}
 	}
