@@ -102,10 +102,14 @@ func (t *Table) newCommitter(ctx context.Context, req *CommitRequest) (*committe
 	return c, nil
 }
 
-// checkFiles refuses to publish a file that is not there any more, for instance
-// because a prepared commit waited until a clean-up took it for an orphan.
+// checkFiles refuses to publish a file whose sync once failed, and one that is not
+// there any more, for instance because a prepared commit waited until a clean-up
+// took it for an orphan.
 func (c *committer) checkFiles(ctx context.Context) error {
 	for _, name := range c.files {
+		if _, bad := c.t.unsynced.get(name); bad {
+			return errs.Wrap(errs.ErrPoisoned, "not published: prepared file %s may not be durable, an earlier sync of it failed", name)
+		}
 		if _, err := c.t.IO.Stat(ctx, name); errors.Is(err, fs.ErrNotExist) {
 			return errs.Wrap(errs.ErrConflict, "not published: prepared file %s disappeared", name)
 		} else if err != nil {

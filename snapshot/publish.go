@@ -78,6 +78,9 @@ func (a *attempt) sync(ctx context.Context) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return errs.Wrap(errs.ErrConflict, "not published: a prepared file disappeared: %v", err)
 	}
+	for _, name := range a.files {
+		a.t.unsynced.put(name, true, 1)
+	}
 	return fmt.Errorf("not published, prepared files may not be durable (%w): %w", err, errs.ErrPoisoned)
 }
 

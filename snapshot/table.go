@@ -47,6 +47,7 @@ type Table struct {
 	session   atomic.Pointer[string]
 	summary   atomic.Pointer[summary]
 	protected atomic.Pointer[protection]
+	unsynced  cache[string, bool] // data files whose sync failed once
 }
 
 // Size limits of the small files, checked before anything is allocated.
