@@ -70,7 +70,7 @@ type union struct {
 	window  window
 	retired []*chunk // chunks that the window refers to and no cursor holds
 	scratch []concatScratch
-	out     [2]*Block // handed out and still valid
+	out     handed
 }
 
 // keyRef names a key by a row that has it.
@@ -95,8 +95,7 @@ func (u *union) next(ctx context.Context) (*Block, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	releaseBlock(u.out[1])
-	u.out[1], u.out[0] = u.out[0], nil
+	u.out.turn()
 	for u.window.empty() {
 		if err := u.advance(ctx); err != nil {
 			return nil, err
@@ -106,24 +105,11 @@ func (u *union) next(ctx context.Context) (*Block, error) {
 	return u.out[0], nil
 }
 
-func releaseBlock(b *Block) {
-	if b == nil {
-		return
-	}
-	for _, c := range b.Columns {
-		if c != nil {
-			c.Release()
-		}
-	}
-}
-
 func (u *union) Close() error {
 	if u.err == nil {
 		u.err = io.EOF
 	}
-	releaseBlock(u.out[0])
-	releaseBlock(u.out[1])
-	u.out = [2]*Block{}
+	u.out.release()
 	u.dropRetired()
 	for i := range u.scratch {
 		u.scratch[i].release()
