@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/tideline-db/tideline/paimon/schema"
 )
@@ -37,17 +38,25 @@ func bindValue(t schema.Type, arr arrow.Array, sortMaps bool) (cell, error) {
 	case schema.TinyInt, schema.SmallInt, schema.Int, schema.BigInt:
 		return bindInteger(t, arr)
 	case schema.Float:
-		if a, ok := arr.(*array.Float32); ok {
+		switch a := arr.(type) {
+		case *array.Float32:
 			return func(dst []byte, i int) []byte { return appendFloat(dst, float64(a.Value(i)), 32) }, nil
+		case *array.Float16:
+			return func(dst []byte, i int) []byte { return appendFloat(dst, float64(a.Value(i).Float32()), 32) }, nil
 		}
 	case schema.Double:
 		if a, ok := arr.(*array.Float64); ok {
 			return func(dst []byte, i int) []byte { return appendFloat(dst, a.Value(i), 64) }, nil
 		}
 	case schema.Decimal:
-		if a, ok := arr.(*array.Decimal128); ok {
+		switch a := arr.(type) {
+		case *array.Decimal128:
 			return func(dst []byte, i int) []byte {
 				return append(appendDecimal(append(dst, '"'), a.Value(i), t.Scale), '"')
+			}, nil
+		case *array.Uint64: // no integer type of the format holds all of them
+			return func(dst []byte, i int) []byte {
+				return append(appendDecimal(append(dst, '"'), decimal128.FromU64(a.Value(i)), 0), '"')
 			}, nil
 		}
 	case schema.Char, schema.VarChar:
@@ -118,34 +127,51 @@ func bindTemporal(t schema.Type, arr arrow.Array) (cell, error) {
 	switch a := arr.(type) {
 	case *array.Date32:
 		if t.Kind == schema.Date {
-			values := a.Date32Values()
-			return func(dst []byte, i int) []byte {
-				return append(appendDate(append(dst, '"'), int64(values[i])), '"')
-			}, nil
+			return dates(a.Date32Values(), 1), nil
+		}
+	case *array.Date64:
+		if t.Kind == schema.Date {
+			return dates(a.Date64Values(), secondsPerDay*1000), nil
 		}
 	case *array.Time32:
 		if t.Kind == schema.Time {
-			scale := int64(a.DataType().(*arrow.Time32Type).Unit.Multiplier() / arrow.Millisecond.Multiplier())
-			values := a.Time32Values()
-			return func(dst []byte, i int) []byte {
-				return append(appendTime(append(dst, '"'), int64(values[i])*scale, t.Prec), '"')
-			}, nil
+			return times(a.Time32Values(), perSecond(a.DataType().(*arrow.Time32Type).Unit), min(t.Prec, 3)), nil
+		}
+	case *array.Time64:
+		if t.Kind == schema.Time {
+			return times(a.Time64Values(), perSecond(a.DataType().(*arrow.Time64Type).Unit), t.Prec), nil
 		}
 	case *array.Timestamp:
 		if t.Kind == schema.Timestamp || t.Kind == schema.TimestampLTZ {
-			perSecond := perSecond(a.DataType().(*arrow.TimestampType).Unit)
-			values := a.TimestampValues()
-			return func(dst []byte, i int) []byte {
-				second, rest := floorDiv(int64(values[i]), perSecond)
-				dst = appendTimestamp(append(dst, '"'), second, rest*(1e9/perSecond), t.Prec)
-				if t.Kind == schema.TimestampLTZ {
-					dst = append(dst, 'Z')
-				}
-				return append(dst, '"')
-			}, nil
+			return timestamps(t, a.TimestampValues(), perSecond(a.DataType().(*arrow.TimestampType).Unit)), nil
 		}
 	}
 	return nil, mismatch(t, arr)
+}
+
+func dates[T ~int32 | ~int64](values []T, perDay int64) cell {
+	return func(dst []byte, i int) []byte {
+		day, _ := floorDiv(int64(values[i]), perDay)
+		return append(appendDate(append(dst, '"'), day), '"')
+	}
+}
+
+func times[T ~int32 | ~int64](values []T, perSecond int64, prec int) cell {
+	return func(dst []byte, i int) []byte {
+		second, rest := floorDiv(int64(values[i]), perSecond)
+		return append(appendClock(append(dst, '"'), second, rest*(1e9/perSecond), prec), '"')
+	}
+}
+
+func timestamps(t schema.Type, values []arrow.Timestamp, perSecond int64) cell {
+	return func(dst []byte, i int) []byte {
+		second, rest := floorDiv(int64(values[i]), perSecond)
+		dst = appendTimestamp(append(dst, '"'), second, rest*(1e9/perSecond), t.Prec)
+		if t.Kind == schema.TimestampLTZ {
+			dst = append(dst, 'Z')
+		}
+		return append(dst, '"')
+	}
 }
 
 func perSecond(unit arrow.TimeUnit) int64 { return int64(1e9 / unit.Multiplier()) }
