@@ -63,6 +63,9 @@ func (d *decompressor) unzstd(packed []byte, limit int) ([]byte, error) {
 		d.zstd = z
 	}
 	out, err := d.zstd.DecodeAll(packed, nil)
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		return nil, errs.Unsupported("a zstd window above %d bytes", limit)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -371,3 +371,19 @@ func BenchmarkLive10000(b *testing.B) {
 		}
 	}
 }
+
+func TestReadRefusesAZstdWindowAboveTheLimitByName(t *testing.T) {
+	wide := func(b []byte) []byte {
+		var out bytes.Buffer
+		w, err := zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(64<<20))
+		require.NoError(t, err)
+		_, err = w.Write(b)
+		require.NoError(t, err)
+		require.NoError(t, w.Flush())
+		require.NoError(t, w.Close())
+		return out.Bytes()
+	}
+	_, err := manifest.Read(repack(t, plain(t, 3), "zstandard", wide), "m")
+	require.ErrorIs(t, err, errs.ErrUnsupported)
+	require.ErrorContains(t, err, "window")
+}

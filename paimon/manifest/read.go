@@ -80,7 +80,8 @@ func fieldNode(n *avro.SchemaNode, name string) *avro.SchemaNode {
 	return &n.Fields[i].Type
 }
 
-// minRecordBytes is less than any record with its rows takes.
+// minRecordBytes is a lower bound for records that have rows; it only sizes the
+// first allocation.
 const minRecordBytes = 40
 
 // readAll decodes every record of a container. A panic of the Avro library over
@@ -110,7 +111,7 @@ func readAll[W, E any](data []byte, file string, codec recordCodec, convert func
 		if !ok {
 			return out, nil
 		}
-		// A hostile count must not allocate: a record takes some bytes.
+		// Not by the count alone, which may be hostile.
 		out = slices.Grow(out, int(min(count, int64(len(block)/minRecordBytes))))
 		for k := range count {
 			w = zero

@@ -402,3 +402,19 @@ func BenchmarkBuckets(b *testing.B) {
 		benchColumn(b, microType, func(i int) row.Value { return row.Timestamp{Millis: int64(i)} })
 	})
 }
+
+func TestBucketsOfTextOfEveryLength(t *testing.T) {
+	var vals []row.Value
+	for n := range 40 {
+		vals = append(vals, strings.Repeat("\u00e9x", n)[:n])
+	}
+	col := column(t, memory.DefaultAllocator, stringType, vals)
+	defer col.Release()
+	got := make([]int32, len(vals))
+	row.Buckets([]arrow.Array{col}, []schema.Type{stringType}, 1<<30, got)
+	for i, v := range vals {
+		b, err := row.Encode([]schema.Type{stringType}, []row.Value{v})
+		require.NoError(t, err)
+		require.EqualValues(t, row.BucketOf(row.Hash(b), 1<<30), got[i], "length %d", i)
+	}
+}
