@@ -248,7 +248,7 @@ func TestReadRefusesDamage(t *testing.T) {
 }
 
 func TestReadBoundsWhatABombDecompressesTo(t *testing.T) {
-	zeros := make([]byte, 64<<20)
+	zeros := make([]byte, 24<<20)
 	for codec, pack := range packers(t) {
 		if codec == "null" {
 			continue
