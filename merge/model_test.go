@@ -393,6 +393,9 @@ func TestUnionAgreesWithTheModel(t *testing.T) {
 		}
 		want := w.model(runs, keep)
 		u := NewUnion(w.layout, sources, Options{KeepDeletes: keep, BatchRows: rapid.SampledFrom([]int{1, 3, 0}).Draw(t, "batch"), Alloc: mem})
+		if x, ok := u.(*union); ok && rapid.Bool().Draw(t, "smallWindows") {
+			x.windowRowsTarget, x.window.passRowsMin = rapid.IntRange(1, 40).Draw(t, "window"), rapid.IntRange(1, 5).Draw(t, "pass")
+		}
 		at := 0
 		drain(t, u, func(b *Block) {
 			require.Positive(t, b.Rows)

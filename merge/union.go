@@ -49,6 +49,7 @@ func NewUnion(layout Layout, sources []Source, o Options) Source {
 		o.BatchRows = batchRowsDefault
 	}
 	u := &union{layout: layout, options: o, sources: sources, scratch: make([]concatScratch, len(layout.Fields))}
+	u.windowRowsTarget, u.window.passRowsMin = windowRowsTarget, passRowsMin
 	for _, s := range sources {
 		u.cursors = append(u.cursors, &cursor{source: s, alone: len(sources) == 1})
 	}
@@ -67,10 +68,11 @@ type union struct {
 	splitters []keyRef // ends of the windows before the last one of the epoch
 	inEpoch   bool
 
-	window  window
-	retired []*chunk // chunks that the window refers to and no cursor holds
-	scratch []concatScratch
-	out     handed
+	windowRowsTarget int // a field, so that tests see many small windows
+	window           window
+	retired          []*chunk // chunks that the window refers to and no cursor holds
+	scratch          []concatScratch
+	out              handed
 }
 
 // keyRef names a key by a row that has it.
@@ -282,7 +284,11 @@ func (u *union) split() {
 	})
 	windows := max(total/target, 1)
 	for w := 1; w < windows; w++ {
-		u.splitters = append(u.splitters, samples[w*len(samples)/windows])
+		s := samples[w*len(samples)/windows]
+		if u.bound != nil && compareKeys(&s.chunk.keys, s.row, &u.bound.chunk.keys, u.bound.row) >= 0 {
+			break // rows with the key of the bound go into one window, the last
+		}
+		u.splitters = append(u.splitters, s)
 	}
 }
 
@@ -296,7 +302,7 @@ func mix(x uint64) uint64 {
 
 // windowRows is the number of rows that a window should have.
 func (u *union) windowRows() int {
-	return max(min(windowRowsTarget, windowBytesTarget/u.rowBytes()), windowRowsMin)
+	return max(min(u.windowRowsTarget, windowBytesTarget/u.rowBytes()), min(u.windowRowsTarget, windowRowsMin))
 }
 
 // rowBytes estimates the bytes of a row from a few of the blocks at hand.

@@ -29,6 +29,8 @@ type window struct {
 	whole     []stretch
 	pieceList []piece
 
+	passRowsMin int // a field, so that tests pass on short stretches
+
 	orderer
 	plan     prefixPlan
 	exact    bool
@@ -90,7 +92,7 @@ func (w *window) merge(keep bool) error {
 		}
 		switch hi - lo {
 		case 1:
-			w.single(lo, keep, passRowsMin)
+			w.single(lo, keep, w.passRowsMin)
 		case 2:
 			if w.strictPair(lo) {
 				w.pair(lo, keep)
