@@ -67,7 +67,7 @@ type chunkColumn struct {
 
 const (
 	chunkRows     = 4096    // rows of a full chunk
-	chunkStart    = 64      // rows that a new one has place for
+	chunkStart    = 8       // rows that a new one has place for: most buckets are quiet
 	chunkTextSize = 4 << 20 // bytes after which it is full as well
 )
 

@@ -285,12 +285,11 @@ func (p *Preparer) small(s *scratch, rows, of int) bool {
 
 // fill copies the rows of a group.
 func (p *Preparer) fill(part *Part, s *scratch, g *group, kinds []int8, offsets []int64) {
-	all := s.columns[0].rows
-	sel := selection{idx: g.idx, lo: 0, hi: all}
+	sel := selection{idx: g.idx, lo: 0, hi: s.columns[0].rows}
 	part.Rows, part.Small, part.source = sel.rows(), g.small, p.t
 	if offsets != nil {
 		part.OffsetsGiven = true
-		part.Offsets = pickOffsets(offsets, g, s, all)
+		part.Offsets = pickOffsets(offsets, g)
 		part.FirstOffset, part.LastOffset = part.Offsets[0], part.Offsets[len(part.Offsets)-1]
 	}
 	if g.small {
@@ -326,14 +325,16 @@ func pickKinds(kinds []int8, sel selection) []int8 {
 }
 
 // pickOffsets gives the offsets of a group in the order in which its rows came.
-func pickOffsets(offsets []int64, g *group, s *scratch, all int) []int64 {
-	if g.count == 0 || g.count == all {
+func pickOffsets(offsets []int64, g *group) []int64 {
+	if g.count == 0 {
 		return append([]int64(nil), offsets...)
 	}
-	picked := make([]int64, 0, g.count)
-	for i, of := range s.groupOf[:all] {
-		if of == g.number {
-			picked = append(picked, offsets[i])
+	picked := make([]int64, g.count)
+	for i, j := range g.idx {
+		if len(g.perm) > 0 {
+			picked[g.perm[i]] = offsets[j]
+		} else {
+			picked[i] = offsets[j]
 		}
 	}
 	return picked
