@@ -40,11 +40,11 @@ func (t *Table) Stats(ctx context.Context) (Stats, error) {
 		return Stats{LimitBytes: t.options.MemoryBytesMax}, nil
 	}
 	out := Stats{Frontier: s.Frontier(), AdoptedSnapshot: s.Adopted().ID(), Poisoned: s.Poisoned()}
-	out.UsedBytes, out.PinnedBytes, out.LimitBytes = s.Memory()
 	buckets, err := s.Buckets(ctx)
 	if err != nil {
 		return Stats{}, err
 	}
+	out.UsedBytes, out.PinnedBytes, out.LimitBytes = s.Memory() // after the buckets handled what was posted before
 	for id, b := range buckets {
 		out.BuildingRows += b.BuildingRows
 		out.BuildingBytes += b.BuildingBytes

@@ -32,7 +32,9 @@ func engines(t *testing.T) []Engine {
 	for _, o := range startOracles(t) {
 		all = append(all, o)
 	}
-	return all
+	kept := &ours{keep: true, open: map[string]*session{}}
+	t.Cleanup(func() { require.NoError(t, kept.closeAll()) })
+	return append(all, &ours{}, kept)
 }
 
 // Each engine writes each table; every engine must read what the model says, after

@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -315,6 +317,27 @@ func TestSnapshotsAndHints(t *testing.T) {
 	_, err = w.table().Snapshot(w.ctx, 41)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NotErrorIs(t, err, errs.ErrSnapshotExpired)
+}
+
+// lagging lists a directory as it was a while ago.
+type lagging struct{ fs.FileIO }
+
+func (l lagging) List(ctx context.Context, dir string) ([]fs.Info, error) {
+	list, err := l.FileIO.List(ctx, dir)
+	return slices.DeleteFunc(list, func(i fs.Info) bool { return i.Name == "snapshot-3" || i.Name == "snapshot-2" }), err
+}
+
+func TestListingThatLagsBehind(t *testing.T) {
+	w := newWorld(t, "pk")
+	for range 3 {
+		w.foreign(manifest.KindAppend, nil)
+	}
+	require.NoError(t, w.disk.Delete(w.ctx, path.LatestHint(root, "")))
+	table := w.table()
+	table.IO = lagging{w.disk}
+	s, err := table.Latest(w.ctx, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, s.ID)
 }
 
 func TestMissingManifest(t *testing.T) {

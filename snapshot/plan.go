@@ -41,17 +41,13 @@ func cover(folds []fold, p *Progress) coverage {
 // what each range continues, so that neither a gap nor a range that somebody else
 // published can be published over.
 func checkFollows(folds []fold, p *Progress, at int64) error {
-	if cover(folds, p) == covered {
-		f := &folds[0]
-		return errs.Wrap(errs.ErrFenced, "not published: %s ends at %d in snapshot %d, so [%d, %d) was committed by somebody else",
-			keyText(f.key), p.End(f.key), at, f.begin, f.end)
-	}
 	var behind *fold
 	for i := range folds {
 		f := &folds[i]
 		switch end := p.End(f.key); {
 		case end > f.follows:
-			return errs.Wrap(errs.ErrFenced, "not published: %s ends at %d in snapshot %d, this commit continues %d", keyText(f.key), end, at, f.follows)
+			return errs.Wrap(errs.ErrFenced, "not published: %s ends at %d in snapshot %d, this commit is [%d, %d) after %d: somebody else committed there",
+				keyText(f.key), end, at, f.begin, f.end, f.follows)
 		case end < f.follows && behind == nil:
 			behind = f
 		}

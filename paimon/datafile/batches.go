@@ -146,7 +146,12 @@ func (l *leafCursor) reserve(n int) {
 	}
 }
 
-const repeatedStep = 4096
+const (
+	repeatedStep = 4096
+	// maxRepeatedEntries bounds a repeated leaf in one batch: a few bytes of
+	// run-length levels can claim any number of elements.
+	maxRepeatedEntries = 1 << 25
+)
 
 // fillRows decodes until n whole rows are in the block, and moves what lies
 // behind them to rest.
@@ -179,6 +184,9 @@ func (l *leafCursor) fillRows(n int) error {
 			return err
 		}
 		l.ended = got == 0
+		if l.block.entries > maxRepeatedEntries {
+			return errBlockFull
+		}
 	}
 	if rows != n {
 		return fmt.Errorf("it ends after %d of %d rows", rows, n)

@@ -135,9 +135,9 @@ func (b *leafBlock) growOffsets(n int) []int32 {
 	return asInt32s(b.offsets.Bytes())[:b.present+n+1]
 }
 
-// errBlockFull: a block of variable-width values would pass what 32-bit offsets
-// hold.
-var errBlockFull = errors.New("more than 2 GiB of text in one batch; read smaller batches")
+// errBlockFull: a block would pass what 32-bit offsets hold, or its bound of
+// repeated entries.
+var errBlockFull = errors.New("a column needs more than 2 GiB of text or 32 Mi elements in one batch; read smaller batches")
 
 // stockChunk decodes values with the Parquet library on checked pages.
 type stockChunk struct {

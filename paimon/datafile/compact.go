@@ -207,7 +207,6 @@ type pageHeader struct {
 // Page kinds and encodings of the Parquet format.
 const (
 	pageData       = 0
-	pageIndex      = 1
 	pageDictionary = 2
 	pageDataV2     = 3
 )

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tideline-db/tideline"
+	"github.com/tideline-db/tideline/internal/jsonl"
+	"github.com/tideline-db/tideline/paimon/manifest"
+	"github.com/tideline-db/tideline/snapshot"
+)
+
+type snapshotsFlags struct {
+	tableFlags
+	format string
+	count  bool
+}
+
+func newSnapshots(s streams) *cobra.Command {
+	f := &snapshotsFlags{}
+	c := &cobra.Command{
+		Use:   "snapshots TABLE",
+		Short: "List the snapshots of a table",
+		Long: `Lists the retained snapshots, oldest first. physicalRows counts every row in the
+live files; with --count every snapshot is read to count the rows that are visible.`,
+		Example: `  tideline snapshots shop.db/orders
+  tideline snapshots shop.db/orders --count --format jsonl`,
+		Args: tableArgs(0),
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], s) },
+	}
+	f.register(c)
+	c.Flags().StringVarP(&f.format, "format", "f", "table", "table or jsonl")
+	c.Flags().BoolVar(&f.count, "count", false, "read every snapshot and count its rows")
+	return c
+}
+
+// summary is one snapshot as it is listed.
+type summary struct {
+	*manifest.Snapshot
+	files, partitions int
+	levels            string
+	visible           int64 // -1: not counted
+}
+
+func (f *snapshotsFlags) run(ctx context.Context, path string, s streams) error {
+	if err := oneOf("format", f.format, "table", "jsonl"); err != nil {
+		return err
+	}
+	t, err := f.open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer t.Close(context.WithoutCancel(ctx))
+	ids, err := t.Committed().Snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	g := listing(s.out, "#snapshot", "time", "kind", "user", "#identifier", "#schema", "#rows", "#physical", "#delta", "#files", "levels", "#partitions")
+	for _, id := range ids {
+		row, err := f.summarize(ctx, t, id)
+		if err != nil {
+			return err
+		}
+		if f.format == "jsonl" {
+			if _, err := s.out.Write(row.json()); err != nil {
+				return err
+			}
+			continue
+		}
+		visible := ""
+		if row.visible >= 0 {
+			visible = strconv.FormatInt(row.visible, 10)
+		}
+		when := time.UnixMilli(row.TimeMillis).UTC().Format("2006-01-02 15:04:05.000Z")
+		number := func(n int64) string { return strconv.FormatInt(n, 10) }
+		if err := g.add(number(id), when, row.CommitKind, printable(row.CommitUser), number(row.CommitIdentifier), number(row.SchemaID),
+			visible, number(row.TotalRecordCount), number(row.DeltaRecordCount), strconv.Itoa(row.files), row.levels, strconv.Itoa(row.partitions)); err != nil {
+			return err
+		}
+	}
+	if f.format == "jsonl" {
+		return nil
+	}
+	return g.close()
+}
+
+func (f *snapshotsFlags) summarize(ctx context.Context, t *tideline.Table, id int64) (summary, error) {
+	row := summary{visible: -1}
+	var err error
+	if row.Snapshot, err = t.Committed().Snapshot(ctx, id); err != nil {
+		return row, err
+	}
+	buckets, err := t.Committed().Files(ctx, row.Snapshot, snapshot.Filter{})
+	if err != nil {
+		return row, err
+	}
+	partitions := map[string]bool{}
+	var perLevel []int
+	for _, b := range buckets {
+		partitions[string(b.Partition)] = true
+		for _, file := range b.Files {
+			row.files++
+			for len(perLevel) <= file.Level {
+				perLevel = append(perLevel, 0)
+			}
+			perLevel[file.Level]++
+		}
+	}
+	row.partitions = len(partitions)
+	var levels []string
+	for level, n := range perLevel {
+		if n > 0 {
+			levels = append(levels, fmt.Sprintf("L%d:%d", level, n))
+		}
+	}
+	row.levels = strings.Join(levels, " ")
+	if f.count {
+		row.visible, err = countRows(ctx, t.Scan().AtSnapshot(id))
+	}
+	return row, err
+}
+
+func countRows(ctx context.Context, scan tideline.Scan) (int64, error) {
+	r, err := scan.Select().Read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Release()
+	n := int64(0)
+	for r.Next() {
+		n += r.RecordBatch().NumRows()
+	}
+	return n, r.Err()
+}
+
+func (s summary) json() []byte {
+	b := fmt.Appendf(nil, `{"name":"snapshot-%d","schemaId":%d,"commitKind":`, s.ID, s.SchemaID)
+	b = jsonl.AppendString(b, s.CommitKind)
+	if s.visible >= 0 {
+		b = fmt.Appendf(b, `,"visibleRows":%d`, s.visible)
+	}
+	b = fmt.Appendf(b, `,"physicalRows":%d,"liveFiles":%d,"filesPerLevel":`, s.TotalRecordCount, s.files)
+	b = jsonl.AppendString(b, s.levels)
+	b = fmt.Appendf(b, `,"partitions":%d,"timeMillis":%d,"commitUser":`, s.partitions, s.TimeMillis)
+	b = jsonl.AppendString(b, s.CommitUser)
+	return fmt.Appendf(b, `,"commitIdentifier":%d,"deltaRows":%d}`+"\n", s.CommitIdentifier, s.DeltaRecordCount)
+}
