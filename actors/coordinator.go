@@ -128,7 +128,6 @@ func (c *coordinator) openWriter(m *messages.OpenWriter) {
 	default:
 		c.held = true
 		c.lease++
-		c.core.leases.Store(c.lease)
 		m.Reply(c.lease, nil)
 	}
 }

@@ -124,6 +124,10 @@ func (c *coordinator) commit(m *messages.Commit) {
 		m.Reply(result, nil)
 		return
 	}
+	if c.core.closing.Load() {
+		m.Reply(snapshot.CommitResult{}, errs.Wrap(errs.ErrClosed, "session of table %s; prepare %d was not committed", c.core.table.Root, m.Number))
+		return
+	}
 	s := c.pipeline.find(m.Number)
 	if s == nil {
 		m.Reply(snapshot.CommitResult{}, errs.Invalid("prepare %d is unknown to this session, or was aborted; nothing was committed", m.Number))

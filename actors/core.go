@@ -32,8 +32,8 @@ type core struct {
 	ended    chan struct{}           // closed when the coordinator has stopped
 	closing  atomic.Bool             // the session is being closed; job failures are expected
 	stalled  atomic.Pointer[func()]  // wakes a writer that waits for the frontier
-	leases   atomic.Int64            // newest writer lease
 	waits    atomic.Int64            // ids of waits for credits
+	epochs   atomic.Int64            // newest epoch given; only the holder of the lease gives one
 	prepares atomic.Int64            // numbers of prepares, over all writers of the session
 
 	live        atomic.Int64 // bucket actors not retired

@@ -102,8 +102,7 @@ func (w *Writer) cutNow(ctx context.Context, position []byte, has bool, reply fu
 // wait. The announcement reaches the coordinator before any bucket can report.
 func (w *Writer) cut(position []byte, has bool, reply func(messages.Prepared, error)) (epoch int64) {
 	number, core := w.core.prepares.Add(1), w.core
-	w.epoch++
-	epoch = w.epoch
+	epoch = core.epochs.Add(1)
 	core.tell(&messages.Prepare{
 		Lease: w.lease, Number: number, Epoch: epoch, Buckets: len(w.dirty),
 		Position: append([]byte(nil), position...), HasPosition: has, Reply: reply,

@@ -3,8 +3,8 @@ package actors
 import "sync/atomic"
 
 // epochWindow bounds the epochs under way: a slot is reused only below the
-// frontier. The writer waits for one epoch before it starts the next, so the
-// window is only a guard; a power of two.
+// frontier. The writer waits for its epoch before it gives the next one, and a
+// background cut adds one more at most, so two slots would do.
 const epochWindow = 1 << 10
 
 // Frontier is the highest epoch at and below which every epoch was acknowledged
@@ -29,9 +29,6 @@ type epochSlot struct {
 
 // At returns the frontier.
 func (f *Frontier) At() int64 { return f.at.Load() }
-
-// Full reports whether epoch may not be begun yet.
-func (f *Frontier) Full(epoch int64) bool { return epoch-f.at.Load() >= epochWindow }
 
 // Begin announces an epoch that touches buckets many buckets, before its first
 // message is posted. done runs once, on the goroutine that moves the frontier

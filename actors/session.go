@@ -88,7 +88,7 @@ func (s *Session) Writer(ctx context.Context) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{
-		core: c, lease: lease, epoch: c.frontier.At(),
+		core: c, lease: lease,
 		dirty: map[*Handle]struct{}{}, buckets: map[bucket.ID]*Handle{},
 		wake: make(chan struct{}, 1), ack: c.frontier.Ack,
 		report: func(m messages.Sealed) { c.tell(&m) },

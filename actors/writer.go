@@ -24,7 +24,6 @@ type Writer struct {
 	turn     atomic.Int32           // free, callers or background
 	pending  atomic.Pointer[func()] // a background cut that found the writer taken
 	closed   atomic.Bool
-	epoch    int64                 // newest epoch given
 	dirty    map[*Handle]struct{}  // buckets with rows that no prepare took
 	buckets  map[bucket.ID]*Handle // buckets this writer has written to
 	prepares int64                 // newest prepare number given
@@ -227,9 +226,9 @@ func (w *Writer) admit(ctx context.Context, bytes int64, try bool) error {
 
 // begin gives the next epoch.
 func (w *Writer) begin(buckets int) int64 {
-	w.epoch++
-	w.core.frontier.Begin(w.epoch, buckets, w.passed)
-	return w.epoch
+	epoch := w.core.epochs.Add(1)
+	w.core.frontier.Begin(epoch, buckets, w.passed)
+	return epoch
 }
 
 // await returns when the frontier covers the epoch.
