@@ -55,6 +55,17 @@ func TestOverwritesClearProgress(t *testing.T) {
 	require.True(t, p.Found)
 }
 
+// A partition whose rows cancelled each other out has no file that an overwrite of
+// the whole table could delete.
+func TestOverwriteOfTheWholeTableClearsWhatHasNoFiles(t *testing.T) {
+	w := newWorld(t, "pk")
+	s := w.session("loader")
+	s.commit(part{"eu", 0, 3, 1}, part{"us", 1, 4, 0})
+	w.foreign(manifest.KindOverwrite, nil, w.remove(all)...)
+	require.Zero(t, w.progress().Offsets.Len())
+	require.ErrorIs(t, s.refresh(), errs.ErrPoisoned)
+}
+
 // An engine that knows offsets but not our record, as paimon-cpp.
 func TestRecordLeftBehind(t *testing.T) {
 	w := newWorld(t, "pk")
@@ -111,6 +122,12 @@ func TestProgressThatIsGone(t *testing.T) {
 			w.foreign(manifest.KindAppend, nil, w.add("eu", 1, 1, 0))
 			w.expire(2)
 			require.NoError(w.t, w.disk.Delete(w.ctx, path.Consumer(root, "", "tideline-loader")))
+		},
+		"consumer file only": func(w *world) {
+			offsets := w.latest().Properties[manifest.PropertyOffsets]
+			w.foreign(manifest.KindAppend, nil, w.add("eu", 1, 1, 0))
+			w.expire(2)
+			require.NoError(w.t, w.disk.Delete(w.ctx, offsets))
 		},
 		"offsets file deleted": func(w *world) {
 			require.NoError(w.t, w.disk.Delete(w.ctx, w.latest().Properties[manifest.PropertyOffsets]))
