@@ -17,6 +17,10 @@ type chunk struct {
 	cols  []column // viewed on first use; shape 0: not yet
 
 	detached bool
+	// The range of sequence numbers, valid when ranged. Runs that were written one
+	// after the other are told apart by it without looking at single numbers.
+	seqMin, seqMax int64
+	ranged         bool
 	rowBytes int // mean bytes of a row, 0: not computed yet
 }
 
@@ -93,6 +97,27 @@ func (c *chunk) detach() {
 	b.Seq.Perm = slices.Clone(b.Seq.Perm)
 	b.Seq.Explicit = slices.Clone(b.Seq.Explicit)
 	c.block = &b
+}
+
+// measureSeq finds the range of the sequence numbers once.
+func (c *chunk) measureSeq() {
+	if c.ranged {
+		return
+	}
+	c.ranged = true
+	n, rows := c.block.Seq, c.block.Rows
+	switch {
+	case n.Explicit != nil:
+		c.seqMin, c.seqMax = slices.Min(n.Explicit[:rows]), slices.Max(n.Explicit[:rows])
+	case n.Perm != nil:
+		lo, hi := n.Perm[0], n.Perm[0]
+		for _, p := range n.Perm[:rows] {
+			lo, hi = min(lo, p), max(hi, p)
+		}
+		c.seqMin, c.seqMax = n.Base+int64(lo), n.Base+int64(hi)
+	default:
+		c.seqMin, c.seqMax = n.Base, n.Base+int64(rows)-1
+	}
 }
 
 // retracts tells whether rows [lo, hi) hold a -U or -D.

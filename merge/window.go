@@ -114,6 +114,7 @@ func (w *window) layOut() {
 	int64Keys := true
 	for i := range w.slices {
 		s := &w.slices[i]
+		s.chunk.measureSeq()
 		w.ranges = append(w.ranges, rowRange{&s.chunk.keys, s.lo, s.hi})
 		int64Keys = int64Keys && s.chunk.keys.i64 != nil
 	}
@@ -257,7 +258,7 @@ func (w *window) pair(i int, keep bool) {
 				y++
 			default:
 				out[k] = int32(y)
-				if a.chunk.block.Seq.At(a.lo+x-a.base) > b.chunk.block.Seq.At(b.lo+y-b.base) {
+				if !w.supersedes(y, x) {
 					out[k] = int32(x)
 				}
 				x++
@@ -311,7 +312,7 @@ func (w *window) many(lo, hi int, keep bool) {
 			if !whole && w.compareRows(best, row) != 0 {
 				break
 			}
-			if w.seqOf(row) >= w.seqOf(best) {
+			if w.supersedes(row, best) {
 				best = row
 			}
 			i++
@@ -359,7 +360,15 @@ func (w *window) compareRows(i, j int) int {
 	return compareKeys(&a.chunk.keys, a.lo+i-a.base, &b.chunk.keys, b.lo+j-b.base)
 }
 
-func (w *window) seqOf(row int) int64 {
-	s := &w.slices[w.sliceOf[row]]
-	return s.chunk.block.Seq.At(s.lo + row - s.base)
+// supersedes tells whether row b, which comes behind a in source order, is the
+// newer version of their key.
+func (w *window) supersedes(b, a int) bool {
+	x, y := &w.slices[w.sliceOf[a]], &w.slices[w.sliceOf[b]]
+	switch {
+	case y.chunk.seqMin >= x.chunk.seqMax:
+		return true
+	case y.chunk.seqMax < x.chunk.seqMin:
+		return false
+	}
+	return y.chunk.block.Seq.At(y.lo+b-y.base) >= x.chunk.block.Seq.At(x.lo+a-x.base)
 }
