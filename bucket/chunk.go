@@ -69,20 +69,22 @@ const (
 	chunkRows     = 4096    // rows of a full chunk
 	chunkStart    = 8       // rows that a new one has place for: most buckets are quiet
 	chunkTextSize = 4 << 20 // bytes after which it is full as well
+	chunkBusy     = 1024    // rows that it has place for at once behind a full one,
+	chunkBusySize = 1 << 20 // if these are not more bytes
 )
 
-func newChunk(t *Table, epoch int64) *chunk {
+// newChunk makes place for some rows at first; more is made when it is needed.
+func newChunk(t *Table, epoch int64, rows int) *chunk {
 	c := &chunk{t: t, sorted: new(atomic.Pointer[sortedPrefix])}
 	c.epoch = epoch
 	c.buffers = &chunkBuffers{columns: make([]chunkColumn, len(t.columns))}
 	for i, n := range t.columns {
+		col := &c.buffers.columns[i]
 		if n.shape == shapeText {
-			c.buffers.columns[i].offsets = make([]int32, chunkStart+1)
+			col.offsets = make([]int32, rows+1)
+			col.text = make([]byte, 8*rows)
 		} else {
-			c.buffers.columns[i].values = alignedBytes(chunkStart * n.width)
-			if n.shape == shapeBool {
-				c.buffers.columns[i].values = make([]byte, chunkStart)
-			}
+			col.values = alignedBytes(rows * n.cellBytes())
 		}
 	}
 	return c
@@ -156,7 +158,7 @@ func (c *chunk) appendText(i int, col packedColumn, rows int) {
 			copy(offsets, have.offsets[:c.rows+1])
 		}
 		if used+len(col.text) > len(text) {
-			text = make([]byte, max(2*len(text), used+len(col.text), 8*chunkStart))
+			text = make([]byte, max(2*len(text), used+len(col.text)))
 			copy(text, have.text[:used])
 		}
 		have = &c.change().columns[i]

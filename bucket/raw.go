@@ -3,6 +3,7 @@ package bucket
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tideline-db/tideline/internal/errs"
 )
@@ -55,24 +56,24 @@ func (r *raw) view(n *node, d arrow.ArrayData, from, rows int) error {
 	}
 	switch n.shape {
 	case shapeFixed, shapeBool:
-		return r.viewValues(n, d, off)
+		return r.viewValues(n, bufferBytes(buffers, 1), off)
 	case shapeText:
-		return r.viewText(n, d, off)
+		r.data = bufferBytes(buffers, 2)
+		return r.viewOffsets(n, bufferBytes(buffers, 1), off, len(r.data))
 	case shapeList:
 		return r.viewList(n, d, off)
 	}
 	return r.viewStruct(n, d, off)
 }
 
-func bufferBytes(d arrow.ArrayData, i int) []byte {
-	if b := d.Buffers(); i < len(b) && b[i] != nil {
-		return b[i].Bytes()
+func bufferBytes(buffers []*memory.Buffer, i int) []byte {
+	if i < len(buffers) && buffers[i] != nil {
+		return buffers[i].Bytes()
 	}
 	return nil
 }
 
-func (r *raw) viewValues(n *node, d arrow.ArrayData, off int) error {
-	b := bufferBytes(d, 1)
+func (r *raw) viewValues(n *node, b []byte, off int) error {
 	if n.shape == shapeBool {
 		if len(b) < (off+r.rows+7)/8 {
 			return malformed(n, "%d bytes of values for %d values", len(b), off+r.rows)
@@ -85,11 +86,6 @@ func (r *raw) viewValues(n *node, d arrow.ArrayData, off int) error {
 	}
 	r.fixed = b[off*n.width : (off+r.rows)*n.width : (off+r.rows)*n.width]
 	return nil
-}
-
-func (r *raw) viewText(n *node, d arrow.ArrayData, off int) error {
-	r.data = bufferBytes(d, 2)
-	return r.viewOffsets(n, bufferBytes(d, 1), off, len(r.data))
 }
 
 // viewOffsets checks that positions ascend and stay inside of limit values.
@@ -127,7 +123,7 @@ func (r *raw) viewList(n *node, d arrow.ArrayData, off int) error {
 	if err := r.children[0].view(n.children[0], kids[0], 0, kids[0].Len()); err != nil {
 		return err
 	}
-	return r.viewOffsets(n, bufferBytes(d, 1), off, kids[0].Len())
+	return r.viewOffsets(n, bufferBytes(d.Buffers(), 1), off, kids[0].Len())
 }
 
 func (r *raw) viewStruct(n *node, d arrow.ArrayData, off int) error {

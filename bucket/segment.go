@@ -29,11 +29,13 @@ type segment struct {
 // table goes by sequence numbers and needs no order.
 func (g *segment) append(p *Part, epoch, seq int64) {
 	if p.Small {
+		place := chunkStart
 		if g.open != nil && !g.open.takes(p, epoch) {
 			g.closeChunk()
+			place = max(place, min(chunkBusy, chunkBusySize/max(g.t.rowBytes, 1)))
 		}
 		if g.open == nil {
-			g.open = newChunk(g.t, epoch)
+			g.open = newChunk(g.t, epoch, place)
 		}
 		g.open.append(p, epoch, seq)
 		return
