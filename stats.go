@@ -65,3 +65,13 @@ func (t *Table) Stats(ctx context.Context) (Stats, error) {
 	})
 	return out, nil
 }
+
+// Frontier is the write epoch up to which everything is visible, 0 before the
+// first writer: one atomic load. A reader that begins when it covers Ack.Epoch
+// sees that write.
+func (t *Table) Frontier() int64 {
+	if s := t.session.Load(); s != nil {
+		return s.Frontier()
+	}
+	return 0
+}

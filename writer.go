@@ -19,7 +19,8 @@ import (
 //
 // A writer serves one goroutine at a time and refuses a second one with
 // ErrInvalid. PrepareCommit and Commit hold it only for the cut: while files are
-// written, another goroutine may write.
+// written, the owner may write on in another goroutine. A goroutine that does not
+// own the writer commits with BetweenWrites.
 type Writer struct {
 	table    *Table
 	actor    *actors.Writer
@@ -163,7 +164,13 @@ type PrepareOption func(*prepareOptions)
 type prepareOptions struct {
 	position []byte
 	has      bool
+	between  bool
 }
+
+// BetweenWrites lets a goroutine that does not own the writer prepare or commit:
+// the cut is taken between two calls of whoever does. It cannot be joined with
+// Position, because only the owner knows which writes a position stands for.
+func BetweenWrites() PrepareOption { return func(o *prepareOptions) { o.between = true } }
 
 // Position attaches the caller's opaque position, at most 64 KiB, for instance
 // the offsets of a source. It stands for exactly the writes that returned before
@@ -180,7 +187,16 @@ func (w *Writer) PrepareCommit(ctx context.Context, options ...PrepareOption) (P
 	for _, option := range options {
 		option(&o)
 	}
-	p, err := w.actor.PrepareCommit(ctx, o.position, o.has)
+	if o.between && o.has {
+		return Prepared{}, errs.Invalid("a position stands for exactly the writes that returned before, so only the owner of the writer can give one; nothing was prepared")
+	}
+	prepare := w.actor.PrepareCommit
+	if o.between {
+		prepare = func(ctx context.Context, _ []byte, _ bool) (messages.Prepared, error) {
+			return w.actor.PrepareInBackground(ctx)
+		}
+	}
+	p, err := prepare(ctx, o.position, o.has)
 	return preparedOf(p), err
 }
 

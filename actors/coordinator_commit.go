@@ -209,7 +209,10 @@ func (c *coordinator) published(m *messages.Published) {
 	// Everybody who asked for this one or a later one is answered; the stage stays
 	// ready, and the same commit may be tried again.
 	s.state = ready
-	if !errors.Is(m.Err, errs.ErrInvalid) {
+	switch {
+	case errors.Is(m.Err, errs.ErrPoisoned): // the prepared files, or what they were to follow, cannot be relied on
+		c.core.poison(m.Err)
+	case !errors.Is(m.Err, errs.ErrInvalid):
 		c.core.closeWriting(m.Err)
 	}
 	for _, later := range c.pipeline.stages {

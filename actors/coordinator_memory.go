@@ -54,21 +54,17 @@ func (c *coordinator) restoreNext() {
 // the adopted one. An end that somebody else moved since then fences: this
 // session has seen neither those rows nor their offsets (DESIGN §3).
 func restore(ctx context.Context, core *core, adopted *Adopted, parts []*bucket.Part) ([]bucket.Restore, error) {
-	latest, err := core.table.Latest(ctx, adopted.ID())
-	if err != nil {
-		return nil, err
-	}
-	progress, err := core.table.Progress(ctx, latest)
+	chain, err := core.table.Follow(ctx, adopted.Snapshot, adopted.Progress)
 	if err != nil {
 		return nil, err
 	}
 	restored := make([]bucket.Restore, len(parts))
 	for i, part := range parts {
-		end := progressEnd(progress, part.ID)
+		end := progressEnd(chain.Progress, part.ID)
 		if known := progressEnd(adopted.Progress, part.ID); end != known {
 			return nil, errs.Wrap(errs.ErrFenced, "bucket %s: its committed end moved from %d to %d since this session opened; another writer owns it", part.ID, known, end)
 		}
-		last, err := core.table.MaxSequence(ctx, latest, part.PartitionRow, int(part.ID.Bucket))
+		last, err := core.table.MaxSequence(ctx, chain.Latest, part.PartitionRow, int(part.ID.Bucket))
 		if err != nil {
 			return nil, err
 		}

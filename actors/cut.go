@@ -63,7 +63,13 @@ func (w *Writer) PrepareInBackground(ctx context.Context) (messages.Prepared, er
 		}
 		w.cut(nil, false, func(p messages.Prepared, err error) { answer <- outcome{p, err} })
 	}
-	w.pending.Store(&cut)
+	for !w.pending.CompareAndSwap(nil, &cut) { // another one waits; it is taken in a moment
+		if err := ctx.Err(); err != nil {
+			return messages.Prepared{}, err
+		}
+		w.runPending()
+		runtime.Gosched()
+	}
 	w.runPending()
 	return w.awaitPrepared(ctx, answer)
 }

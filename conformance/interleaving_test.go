@@ -15,10 +15,14 @@ import (
 
 // The table of the scripts: two partitions, two buckets, a primary key.
 func scriptSchema() Schema {
-	return Schema{
+	s := Schema{
 		Fields:        []Field{fieldOf("p", "INT NOT NULL"), fieldOf("k", "BIGINT NOT NULL"), fieldOf("v", "STRING")},
 		PartitionKeys: []string{"p"}, PrimaryKeys: []string{"p", "k"}, Options: map[string]string{"bucket": "2"},
 	}
+	for i := range s.Fields {
+		s.Fields[i].ID = i
+	}
+	return s
 }
 
 // appendSchema is the same without a key.

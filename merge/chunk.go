@@ -21,7 +21,7 @@ type chunk struct {
 	// after the other are told apart by it without looking at single numbers.
 	seqMin, seqMax int64
 	ranged         bool
-	rowBytes int // mean bytes of a row, 0: not computed yet
+	rowBytes       int // mean bytes of a row, 0: not computed yet
 }
 
 // newChunk views a block. Only a union of one source (alone) does without key

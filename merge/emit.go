@@ -11,11 +11,15 @@ func (u *union) emit() *Block {
 	w := &u.window
 	p := &w.parts[w.head]
 	n := min(p.hi-p.lo, u.batchRows())
+	heavy := p.chunk == nil && w.heavy()
+	if heavy {
+		n = w.lightRows(w.sel[p.lo : p.lo+n])
+	}
 	var b *Block
 	if p.chunk != nil {
 		b = u.pass(p.chunk, p.lo, p.lo+n)
 	} else {
-		b = u.copySelected(w.sel[p.lo : p.lo+n])
+		b = u.copySelected(w.sel[p.lo:p.lo+n], heavy)
 	}
 	p.lo += n
 	if p.lo == p.hi {
@@ -62,8 +66,69 @@ func (u *union) pass(c *chunk, lo, hi int) *Block {
 // rows are copied stretch by stretch, straight from their blocks.
 const stretchRowsMin = 12
 
-// copySelected copies rows of the window to a new block.
-func (u *union) copySelected(sel []int32) *Block {
+// heavyBytes is the size of one column of a window, or of a batch, above which
+// int32 offsets are near their end.
+const heavyBytes = 1 << 30
+
+// heavy tells whether a string or binary column of the window is too large to be
+// laid out at once. The size of a window follows from mean row sizes, so this
+// takes a few enormous values among small ones.
+func (w *window) heavy() bool {
+	if w.weighed == 0 {
+		w.weighed = 1
+		for i, a := range w.slices[0].chunk.block.Columns {
+			if a != nil && w.columnBytes(i) > w.heavyBytes {
+				w.weighed = 2
+			}
+		}
+	}
+	return w.weighed == 2
+}
+
+func (w *window) columnBytes(i int) int64 {
+	total := int64(0)
+	for k := range w.slices {
+		s := &w.slices[k]
+		total += s.chunk.column(i).bytes(s.lo, s.hi)
+	}
+	return total
+}
+
+// bytes is the size of the values of rows [lo, hi), of nested types by the mean.
+func (c *column) bytes(lo, hi int) int64 {
+	switch c.shape {
+	case shapeBytes:
+		return int64(c.offsets[hi] - c.offsets[lo])
+	case shapeBits, shapeFixed:
+		return int64(hi-lo) * int64(max(c.width, 1))
+	default:
+		return int64(c.array.Data().SizeInBytes()) * int64(hi-lo) / int64(max(c.rows, 1))
+	}
+}
+
+// lightRows returns how many of the rows sel, at least one, make a batch that is
+// not heavy.
+func (w *window) lightRows(sel []int32) int {
+	cols := w.slices[0].chunk.block.Columns
+	total := int64(0)
+	for n, row := range sel {
+		s := &w.slices[w.sliceAt(int(row))]
+		r := s.lo + int(row) - s.base
+		for i, a := range cols {
+			if a != nil {
+				total += s.chunk.column(i).bytes(r, r+1)
+			}
+		}
+		if total > w.heavyBytes && n > 0 {
+			return n
+		}
+	}
+	return len(sel)
+}
+
+// copySelected copies rows of the window to a new block; heavy ones go straight
+// from their blocks to the new one.
+func (u *union) copySelected(sel []int32, heavy bool) *Block {
 	w := &u.window
 	cols := w.slices[0].chunk.block.Columns
 	b := &Block{Columns: make([]arrow.Array, len(cols)), Rows: len(sel), Unique: true}
@@ -73,7 +138,7 @@ func (u *union) copySelected(sel []int32) *Block {
 			stretches++
 		}
 	}
-	direct := stretches*stretchRowsMin <= len(sel)
+	direct := heavy || stretches*stretchRowsMin <= len(sel)
 	if direct {
 		w.findStretches(sel)
 	}

@@ -395,6 +395,7 @@ func TestUnionAgreesWithTheModel(t *testing.T) {
 		u := NewUnion(w.layout, sources, Options{KeepDeletes: keep, BatchRows: rapid.SampledFrom([]int{1, 3, 0}).Draw(t, "batch"), Alloc: mem})
 		if x, ok := u.(*union); ok && rapid.Bool().Draw(t, "smallWindows") {
 			x.windowRowsTarget, x.window.passRowsMin = rapid.IntRange(1, 40).Draw(t, "window"), rapid.IntRange(1, 5).Draw(t, "pass")
+			x.window.heavyBytes = rapid.SampledFrom([]int64{1, 100, heavyBytes}).Draw(t, "heavy")
 		}
 		at := 0
 		drain(t, u, func(b *Block) {

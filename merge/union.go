@@ -49,7 +49,7 @@ func NewUnion(layout Layout, sources []Source, o Options) Source {
 		o.BatchRows = batchRowsDefault
 	}
 	u := &union{layout: layout, options: o, sources: sources, scratch: make([]concatScratch, len(layout.Fields))}
-	u.windowRowsTarget, u.window.passRowsMin = windowRowsTarget, passRowsMin
+	u.windowRowsTarget, u.window.passRowsMin, u.window.heavyBytes = windowRowsTarget, passRowsMin, heavyBytes
 	for _, s := range sources {
 		u.cursors = append(u.cursors, &cursor{source: s, alone: len(sources) == 1})
 	}

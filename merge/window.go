@@ -29,7 +29,9 @@ type window struct {
 	whole     []stretch
 	pieceList []piece
 
-	passRowsMin int // a field, so that tests pass on short stretches
+	passRowsMin int // fields, so that tests meet both ways with little data
+	heavyBytes  int64
+	weighed     int8 // 0: not yet, 1: light, 2: heavy
 
 	orderer
 	plan     prefixPlan
@@ -61,7 +63,7 @@ const passRowsMin = 1 << 10
 func (w *window) reset() {
 	clear(w.slices) // do not keep chunks alive
 	w.slices, w.parts, w.sel, w.views = w.slices[:0], w.parts[:0], w.sel[:0], w.views[:0]
-	w.rows, w.head = 0, 0
+	w.rows, w.head, w.weighed = 0, 0, 0
 }
 
 func (w *window) empty() bool { return w.head == len(w.parts) }
