@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -23,8 +24,16 @@ type bucketActor struct {
 	lease  int64 // newest lease seen; an older writer is refused
 	// consolidating is true while a job of this bucket is out; at most one is.
 	consolidating bool
-	retired       bool
+	// quietTimer runs while the bucket is crowded: when it finds that no write came
+	// since it was armed, the bucket is quiet.
+	quietTimer func()
+	writes     int64 // since the bucket began
+	retired    bool
 }
+
+// quietAfter is how long a bucket must not be written before its runs are merged
+// in the background.
+const quietAfter = 10 * time.Millisecond
 
 func (a *bucketActor) Receive(ctx actor.Context) {
 	defer func() {
@@ -41,6 +50,8 @@ func (a *bucketActor) Receive(ctx actor.Context) {
 		a.reclaim(m)
 	case *messages.Consolidated:
 		a.consolidated(m)
+	case *messages.Quiet:
+		a.quiet(m)
 	case *messages.RaiseSequence:
 		a.state.RaiseSequence(m.Sequence)
 	case *messages.Rejoin:
@@ -52,6 +63,9 @@ func (a *bucketActor) Receive(ctx actor.Context) {
 		m.Reply(a.handle.ID, a.state.Describe())
 	case *messages.Retire:
 		a.retired = true
+		if a.quietTimer != nil {
+			a.quietTimer()
+		}
 		ctx.Stop(ctx.Self())
 		m.Reply()
 	}
@@ -67,7 +81,8 @@ func (a *bucketActor) write(m *messages.Write) {
 	}
 	a.publish()
 	m.Ack(m.Epoch)
-	a.consolidate()
+	a.writes++
+	a.consolidate(false)
 }
 
 func (a *bucketActor) cut(m *messages.Cut) {
@@ -107,20 +122,40 @@ func (a *bucketActor) reclaim(m *messages.Reclaim) {
 
 // consolidate offloads at most one merge at a time. The inputs are immutable, so
 // the worker shares them with every reader.
-func (a *bucketActor) consolidate() {
+func (a *bucketActor) consolidate(quiet bool) {
 	if a.consolidating || a.retired {
 		return
 	}
-	job := a.state.Consolidation(a.core.frontier.At())
+	job := a.state.Consolidation(a.core.frontier.At(), quiet)
 	if job == nil {
+		a.watch()
 		return
 	}
 	a.consolidating = true
-	core, pid := a.core, a.handle.pid
+	core, pid, writes := a.core, a.handle.pid, a.writes
 	core.runtime.Offload(func(ctx context.Context) {
 		result, err := runConsolidation(ctx, job)
-		core.post(pid, &messages.Consolidated{Job: job, Result: result, Err: err})
+		core.post(pid, &messages.Consolidated{Job: job, Result: result, Err: err, Writes: writes})
 	})
+}
+
+// watch arms the timer of a crowded bucket.
+func (a *bucketActor) watch() {
+	if a.quietTimer != nil || !a.state.Crowded() {
+		return
+	}
+	core, pid, writes := a.core, a.handle.pid, a.writes
+	a.quietTimer = core.runtime.After(quietAfter, func() { core.post(pid, &messages.Quiet{Writes: writes}) })
+}
+
+// quiet merges if nothing was written since the timer was armed; else it waits on.
+func (a *bucketActor) quiet(m *messages.Quiet) {
+	a.quietTimer = nil
+	if m.Writes != a.writes {
+		a.watch()
+		return
+	}
+	a.consolidate(true)
 }
 
 // runConsolidation turns a panic of the merge into an error: memory keeps its
@@ -137,6 +172,7 @@ func runConsolidation(ctx context.Context, job *bucket.Job) (result *bucket.Resu
 func (a *bucketActor) consolidated(m *messages.Consolidated) {
 	a.consolidating = false
 	if m.Err != nil {
+		a.state.Abandon(m.Job)
 		if a.core.closing.Load() { // the job was told to stop
 			return
 		}
@@ -154,7 +190,7 @@ func (a *bucketActor) consolidated(m *messages.Consolidated) {
 			a.core.budget.Take(-freed)
 		}
 	}
-	a.consolidate()
+	a.consolidate(m.Writes == a.writes)
 }
 
 func (a *bucketActor) publish() { a.handle.view.Store(a.state.View()) }

@@ -55,6 +55,7 @@ type liveRuntime struct {
 	system  func() *actor.ActorSystem // made at first use: a reader needs none
 	made    atomic.Bool               // a system of our own exists
 	began   time.Time
+	turns   *turns
 	slots   chan struct{} // one token per running job
 	jobs    atomic.Int64
 	idle    chan struct{} // signalled when a job ends
@@ -68,7 +69,7 @@ type liveRuntime struct {
 func NewRuntime(system *actor.ActorSystem) Runtime {
 	r := &liveRuntime{
 		began: time.Now(), slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
-		idle: make(chan struct{}, 1), entropy: rand.Reader,
+		turns: newTurns(), idle: make(chan struct{}, 1), entropy: rand.Reader,
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.system = func() *actor.ActorSystem { return system }
@@ -91,7 +92,7 @@ func quietSystem() *actor.ActorSystem {
 }
 
 func (r *liveRuntime) System() *actor.ActorSystem   { return r.system() }
-func (r *liveRuntime) Dispatcher() actor.Dispatcher { return turns{} }
+func (r *liveRuntime) Dispatcher() actor.Dispatcher { return r.turns }
 func (r *liveRuntime) Batch() int                   { return runBatch }
 func (r *liveRuntime) Now() time.Duration           { return time.Since(r.began) }
 func (r *liveRuntime) WallMillis() int64            { return time.Now().UnixMilli() }
@@ -155,13 +156,58 @@ func (r *liveRuntime) Close() {
 		<-r.idle
 	}
 	r.cancel()
+	r.turns.close()
 	if r.made.Load() {
 		r.system().Shutdown()
 	}
 }
 
-// turns gives every run a goroutine of its own; an idle actor holds none.
-type turns struct{}
+// turns gives every run of a mailbox a goroutine. A few goroutines are kept, so
+// that the stack of a run need not grow again for every message; a run that
+// finds none of them waiting gets a new one. Runs never block.
+type turns struct {
+	work    chan func()
+	done    chan struct{}
+	started atomic.Int32
+	workers sync.WaitGroup
+}
 
-func (turns) Schedule(fn func()) { go fn() }
-func (turns) Throughput() int    { return runBatch }
+// turnWorkers is the number of goroutines that are kept.
+const turnWorkers = 4
+
+func newTurns() *turns { return &turns{work: make(chan func()), done: make(chan struct{})} }
+
+func (t *turns) Throughput() int { return runBatch }
+
+func (t *turns) Schedule(fn func()) {
+	select {
+	case t.work <- fn:
+		return
+	default:
+	}
+	if t.started.Load() < turnWorkers && t.started.Add(1) <= turnWorkers {
+		t.workers.Add(1)
+		go t.serve(fn)
+		return
+	}
+	go fn()
+}
+
+func (t *turns) serve(fn func()) {
+	defer t.workers.Done()
+	for {
+		fn()
+		select {
+		case fn = <-t.work:
+		case <-t.done:
+			return
+		}
+	}
+}
+
+// close ends the kept goroutines; runs that come later get one of their own.
+func (t *turns) close() {
+	t.started.Store(turnWorkers)
+	close(t.done)
+	t.workers.Wait()
+}

@@ -40,7 +40,7 @@ func freshness(c *config) ([]Result, error) {
 func seen(c *config, samples int, commits bool) ([]time.Duration, error) {
 	ctx := context.Background()
 	t1 := shapes["t1"]
-	t, w, _, err := written(ctx, c, t1, tableName(t1), t1.batches(c.rows/10, 1000))
+	t, w, _, err := written(ctx, c, t1, c.rows/10, 1000)
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func fanIn(c *config) ([]Result, error) {
 	ctx := context.Background()
 	t1 := shapes["t1"]
 	read := func(batches int) (func() (time.Duration, error), func() error, error) {
-		t, w, _, err := written(ctx, c, t1, tableName(t1), t1.batches(c.rows, max(1, c.rows/batches)))
+		t, w, _, err := written(ctx, c, t1, c.rows, max(1, c.rows/batches))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -182,17 +182,18 @@ func unionRead(c *config) ([]Result, error) {
 		}
 		memory = append(memory, keyed(from, 1000))
 	}
-	t, w, _, err := written(ctx, c, t1, tableName(t1), committed)
+	t, w, _, err := written(ctx, c, t1, 0, 1000)
 	if err != nil {
+		return nil, err
+	}
+	if err := writeAll(ctx, w, committed); err != nil {
 		return nil, err
 	}
 	if _, err := w.Commit(ctx); err != nil {
 		return nil, err
 	}
-	for _, b := range memory {
-		if _, err := w.Write(ctx, b); err != nil {
-			return nil, err
-		}
+	if err := writeAll(ctx, w, memory); err != nil {
+		return nil, err
 	}
 	if err := settle(ctx, t); err != nil {
 		return nil, err
@@ -262,8 +263,7 @@ func commit(c *config) ([]Result, error) {
 	defer onCores(1)()
 	ctx := context.Background()
 	t1 := shapes["t1"]
-	batches := t1.batches(c.rows, 1000)
-	t, w, _, err := written(ctx, c, t1, tableName(t1), batches)
+	t, w, _, err := written(ctx, c, t1, c.rows, 1000)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func commit(c *config) ([]Result, error) {
 		return timed(func() error { return stockEncode(final, filepath.Join(c.dir, "control.parquet")) })
 	}
 	subject := func() (time.Duration, error) {
-		t, w, _, err := written(ctx, c, t1, tableName(t1), batches)
+		t, w, _, err := written(ctx, c, t1, c.rows, 1000)
 		if err != nil {
 			return 0, err
 		}

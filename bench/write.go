@@ -36,10 +36,15 @@ func (s shape) batches(rows, size int) []arrow.RecordBatch {
 	return out
 }
 
-// written opens a fresh table, writes the batches and returns it with the time
-// from the first Write to the return of the last.
-func written(ctx context.Context, c *config, s shape, name string, batches []arrow.RecordBatch) (*tideline.Table, *tideline.Writer, time.Duration, error) {
-	t, err := newTable(ctx, filepath.Join(c.dir, name), tideline.Definition{Columns: s.schema, PrimaryKey: s.key})
+// drawRows is how many rows are drawn at a time, outside the measured time: what
+// a writer is given does not stay alive, so neither does it here.
+const drawRows = 20_000
+
+// written opens a fresh table, writes rows in batches of a size, and returns it
+// with the time spent in Write.
+func written(ctx context.Context, c *config, s shape, rows, size int) (*tideline.Table, *tideline.Writer, time.Duration, error) {
+	tables++
+	t, err := newTable(ctx, filepath.Join(c.dir, fmt.Sprintf("%s-%d", s.name, tables)), tideline.Definition{Columns: s.schema, PrimaryKey: s.key})
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -48,29 +53,37 @@ func written(ctx context.Context, c *config, s shape, name string, batches []arr
 		return nil, nil, 0, err
 	}
 	runtime.GC()
-	d, err := timed(func() error {
-		for _, b := range batches {
-			if _, err := w.Write(ctx, b); err != nil {
-				return err
-			}
+	g, total := &generator{}, time.Duration(0)
+	for at := 0; at+size <= rows; {
+		var batches []arrow.RecordBatch
+		for n := 0; n < max(drawRows, size) && at+size <= rows; n, at = n+size, at+size {
+			batches = append(batches, s.draw(g, size))
 		}
-		return nil
-	})
-	return t, w, d, err
+		d, err := timed(func() error { return writeAll(ctx, w, batches) })
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		total += d
+	}
+	return t, w, total, nil
+}
+
+func writeAll(ctx context.Context, w *tideline.Writer, batches []arrow.RecordBatch) error {
+	for _, b := range batches {
+		if _, err := w.Write(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var tables int
 
-func tableName(s shape) string {
-	tables++
-	return fmt.Sprintf("%s-%d", s.name, tables)
-}
-
 // writeOnce is written for a table that is thrown away.
-func writeOnce(c *config, s shape, batches []arrow.RecordBatch) func() (time.Duration, error) {
+func writeOnce(c *config, s shape, rows, size int) func() (time.Duration, error) {
 	return func() (time.Duration, error) {
 		ctx := context.Background()
-		t, w, d, err := written(ctx, c, s, tableName(s), batches)
+		t, w, d, err := written(ctx, c, s, rows, size)
 		if err != nil {
 			return 0, err
 		}
@@ -111,7 +124,7 @@ func writePath(c *config) ([]Result, error) {
 		rows int
 		goal float64
 	}{{"H5", 1000, c.rows, 0.5}, {"H8-batch10", 10, c.rows / 5, 0.3}} {
-		ratio, k, s, err := sandwich(c.rounds, kernelWrite(m.rows, m.size), writeOnce(c, t1, t1.batches(m.rows, m.size)))
+		ratio, k, s, err := sandwich(c.rounds, kernelWrite(m.rows, m.size), writeOnce(c, t1, m.rows, m.size))
 		if err != nil {
 			return nil, err
 		}
@@ -123,8 +136,8 @@ func writePath(c *config) ([]Result, error) {
 		id, table, what string
 	}{{"H8-string", "t2", "string keys"}, {"H8-composite", "t3", "three-column keys"}} {
 		rows := c.rows / 2
-		control := writeOnce(c, t1, t1.batches(rows, 1000))
-		ratio, k, s, err := sandwich(c.rounds, control, writeOnce(c, shapes[m.table], shapes[m.table].batches(rows, 1000)))
+		control := writeOnce(c, t1, rows, 1000)
+		ratio, k, s, err := sandwich(c.rounds, control, writeOnce(c, shapes[m.table], rows, 1000))
 		if err != nil {
 			return nil, err
 		}
@@ -141,11 +154,10 @@ func retained(c *config) ([]Result, error) {
 	t1 := shapes["t1"]
 	const transport = 8 + 8 + 8 + 4 + 16 + 8 + 1
 	var before, after runtime.MemStats
-	batches := t1.batches(c.rows, 1000)
 	runtime.GC()
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	t, w, _, err := written(ctx, c, t1, tableName(t1), batches)
+	t, w, _, err := written(ctx, c, t1, c.rows, 1000)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +168,6 @@ func retained(c *config) ([]Result, error) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	perRow := float64(after.HeapAlloc-before.HeapAlloc) / float64(c.rows)
-	runtime.KeepAlive(batches)
 	if err := w.Discard(ctx); err != nil {
 		return nil, err
 	}
@@ -191,12 +202,11 @@ func settle(ctx context.Context, t *tideline.Table) error {
 func stall(c *config) ([]Result, error) {
 	ctx := context.Background()
 	t1 := shapes["t1"]
-	batches := t1.batches(c.rows, 1000)
 	more := t1.batches(max(200_000, c.rows/2), 1000)
 	var ratios []float64
 	var idles, tails []time.Duration
 	for range c.rounds {
-		t, w, _, err := written(ctx, c, t1, tableName(t1), batches)
+		t, w, _, err := written(ctx, c, t1, c.rows, 1000)
 		if err != nil {
 			return nil, err
 		}

@@ -12,11 +12,11 @@ import (
 func consolidate(t testing.TB, s *State, frontier int64) (jobs int) {
 	t.Helper()
 	for {
-		j := s.Consolidation(frontier)
+		j := s.Consolidation(frontier, true)
 		if j == nil {
 			return jobs
 		}
-		require.Nil(t, s.Consolidation(frontier), "one job at a time")
+		require.Nil(t, s.Consolidation(frontier, true), "one job at a time")
 		r, err := j.Run(context.Background(), nil)
 		require.NoError(t, err)
 		require.True(t, s.Consolidated(r))

@@ -12,19 +12,27 @@ import (
 )
 
 // FanInMax is how many runs of similar size a segment may hold before they are
-// merged to one. With size classes a factor of 8 apart, n rows are in about
-// FanInMax*log8(n) runs at most, and every row is copied once a class.
-const FanInMax = 8
-
+// merged to one. With size classes a factor of 32 apart, n rows are in about
+// FanInMax*log32(n) runs at most, and every row is copied once a class: a million
+// rows in batches of a thousand once. A smaller factor costs writes more than it
+// gives reads, whose merge kernel hardly minds the fan-in.
+//
+// A bucket that is being written waits until it is quiet, so that merging takes
+// no time from its writer; but never beyond FanInForced runs of a class.
 const (
-	classCount   = 10
-	jobRunsMax   = 512
-	jobBytesMax  = 1 << 30 // also keeps positions of texts within 32 bits
-	smallestBits = 9       // class 0 are runs of fewer than 512 rows
+	FanInMax    = 32
+	FanInForced = 1024
 )
 
-// classOf is the size class of a run.
-func classOf(rows int) int { return max(0, (bits.Len(uint(rows))-1)/3-(smallestBits/3-1)) }
+const (
+	classBits   = 5
+	classCount  = 64/classBits + 1
+	jobRunsMax  = FanInForced + 1
+	jobBytesMax = 1 << 30 // also keeps positions of texts within 32 bits
+)
+
+// classOf is the size class of a run: class 0 are runs of fewer than 1024 rows.
+func classOf(rows int) int { return max(0, (bits.Len(uint(rows))-1)/classBits-1) }
 
 // Job is a merge of some runs of one segment to one. Its inputs are immutable: it
 // runs on a worker while the bucket is written and read.
@@ -53,20 +61,21 @@ func (r *Result) Rows() int { return r.run.Rows }
 
 // Consolidation picks runs to merge, all within one segment and of epochs at or
 // below the frontier; nil when nothing is to be done, or when a job is out
-// already. A job that is not brought back by Consolidated must be given up
-// with Abandon.
-func (s *State) Consolidation(frontier int64) *Job {
+// already. quiet says that no write came lately: then FanInMax bounds the runs of
+// a class, else FanInForced. A job that is not brought back by Consolidated must
+// be given up with Abandon.
+func (s *State) Consolidation(frontier int64, quiet bool) *Job {
 	if s.job != nil {
 		return nil
 	}
-	if runs := s.building.pick(frontier); runs != nil {
+	if runs := s.building.pick(frontier, quiet); runs != nil {
 		s.job = &Job{t: s.t, number: s.building.number, inputs: runs}
 		return s.job
 	}
 	for i := len(s.sealed) - 1; i >= 0; i-- {
 		// What a prepare took is in memory only until its commit.
 		if g := s.sealed[i]; !g.prepared {
-			if runs := g.pick(frontier); runs != nil {
+			if runs := g.pick(frontier, quiet); runs != nil {
 				s.job = &Job{t: s.t, number: g.number, inputs: runs}
 				return s.job
 			}
@@ -82,10 +91,14 @@ func (s *State) Abandon(j *Job) {
 	}
 }
 
-// pick gives the runs of the smallest class that has too many of them. A full
-// chunk is turned into a run of its exact size at once.
-func (g *segment) pick(frontier int64) []*Run {
-	if g.chunks > 0 {
+// pick gives the runs of the smallest class that has too many of them. In a quiet
+// bucket a full chunk is turned into a run of its exact size at once.
+func (g *segment) pick(frontier int64, quiet bool) []*Run {
+	bound := FanInForced
+	if quiet {
+		bound = FanInMax
+	}
+	if quiet && g.chunks > 0 {
 		for i, r := range g.runs {
 			if r.chunk != nil && r.Epoch <= frontier {
 				return g.runs[i : i+1 : i+1]
@@ -93,7 +106,7 @@ func (g *segment) pick(frontier int64) []*Run {
 		}
 	}
 	for class, n := range g.classes {
-		if n <= FanInMax {
+		if n <= bound {
 			continue
 		}
 		picked := g.pickAny(class, frontier)
@@ -271,6 +284,32 @@ func (m *merger) newest(sel *selection, out *merge.Block) error {
 	}
 	out.Seq = compact(kept)
 	return nil
+}
+
+// Crowded says that Consolidation would have something to do once the bucket is
+// quiet.
+func (s *State) Crowded() bool {
+	if s.job != nil {
+		return false
+	}
+	for _, g := range s.sealed {
+		if !g.prepared && g.crowded() {
+			return true
+		}
+	}
+	return s.building.crowded()
+}
+
+func (g *segment) crowded() bool {
+	if g.chunks > 0 {
+		return true
+	}
+	for _, n := range g.classes {
+		if n > FanInMax {
+			return true
+		}
+	}
+	return false
 }
 
 // Consolidated puts the result of a job in the place of its inputs. It is

@@ -160,7 +160,7 @@ func runModel(t *rapid.T, table *Table) {
 			m.seq = max(m.seq, to+1)
 		case "job":
 			if job == nil {
-				job = s.Consolidation(rapid.Int64Range(9, epoch).Draw(t, "frontier of the job"))
+				job = s.Consolidation(rapid.Int64Range(9, epoch).Draw(t, "frontier of the job"), rapid.Bool().Draw(t, "quiet"))
 			}
 		case "done":
 			if job != nil {

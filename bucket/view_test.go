@@ -69,15 +69,15 @@ func TestReadersWorkWhileTheOwnerWrites(t *testing.T) {
 
 func TestAViewShowsTheConsolidatedSealedSegment(t *testing.T) {
 	s := newState(keyed(t))
-	for i := range 9 {
+	for i := range FanInMax + 1 {
 		write(t, s, int64(i), bigBatch(0, 64), nil, nil)
 	}
-	s.Seal(9)
-	runs, err := s.View().Runs(0, 9)
+	s.Seal(FanInMax + 1)
+	runs, err := s.View().Runs(0, FanInMax+1)
 	require.NoError(t, err)
-	require.Len(t, runs, 9)
-	consolidate(t, s, 9)
-	runs, err = s.View().Runs(0, 9)
+	require.Len(t, runs, FanInMax+1)
+	consolidate(t, s, FanInMax+1)
+	runs, err = s.View().Runs(0, FanInMax+1)
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
 	require.Equal(t, 64, runs[0].Rows)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tideline-db/tideline"
 )
 
 // sharedFolder is the folder of reference tables beside the repository; tests that
@@ -150,4 +153,33 @@ func avroManifests(t *testing.T, table string) bool {
 		}
 	}
 	return true
+}
+
+// We read a reference table as expected, or refuse it by the name of what we lack.
+// Anything else would be a wrong answer.
+func TestWeReadGoldenOrRefuse(t *testing.T) {
+	tables, err := filepath.Glob(filepath.Join(sharedFolder(t), "golden", "*", "table"))
+	require.NoError(t, err)
+	require.NotEmpty(t, tables)
+	read := 0
+	for _, table := range tables {
+		name, expected := filepath.Base(filepath.Dir(table)), filepath.Join(filepath.Dir(table), "expected", "latest.jsonl")
+		if !exists(expected) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			got, err := (&ours{}).Dump(goldenWarehouse(t, table), "default.t", 0)
+			if errors.Is(err, tideline.ErrUnsupported) {
+				t.Log(err)
+				return
+			}
+			require.NoError(t, err)
+			s, err := ReadSchema(table)
+			require.NoError(t, err)
+			requireSameRows(t, s, "expected", readLines(t, expected), "tideline", got)
+			read++
+		})
+	}
+	require.Positive(t, read)
+	t.Logf("read %d of %d", read, len(tables))
 }

@@ -20,7 +20,7 @@ const zipfTheta = 0.99
 
 // zipfZeta is Riemann's zeta function at zipfTheta, the constant term of the
 // partial sums.
-const zipfZeta = -99.42335281663332
+const zipfZeta = -99.4235129777281
 
 // zetaExactMax is the number of terms that are added up; above it the
 // Euler-Maclaurin expansion is closer than float64 rounding of the sum.

@@ -41,11 +41,18 @@ type Rejoin struct {
 }
 
 // Consolidated is the result of a merge of runs inside one segment. Result is
-// nil when Err is set.
+// nil when Err is set. Writes is the bucket's count of writes when it began.
 type Consolidated struct {
 	Job    *bucket.Job
 	Result *bucket.Result
 	Err    error
+	Writes int64
+}
+
+// Quiet comes a while after a crowded bucket was written. If its count of writes
+// is still Writes, nothing came since.
+type Quiet struct {
+	Writes int64
 }
 
 // Describe asks for the counters of a bucket.
