@@ -48,6 +48,8 @@ type source interface {
 	// size is the whole of what chunk.done counts, -1 when it is not known, and
 	// whether it counts bytes.
 	size() (n int64, bytes bool)
+	// close frees the input when run has returned.
+	close()
 }
 
 // errStopped ends a source whose rows are not wanted any more.

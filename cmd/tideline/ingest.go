@@ -146,37 +146,36 @@ func (f *ingestFlags) run(ctx context.Context, path, input string, s streams) er
 		}
 	}
 	r := &rejects{skip: f.onError == "skip", out: s.err}
-	source, done, err := f.source(ctx, t.Schema(), in, size, r)
+	source, err := f.source(ctx, t.Schema(), in, size, r)
 	if err != nil {
 		return err
 	}
-	defer done()
 	l := &load{flags: f, table: t, source: source, rejects: r, streams: s}
 	return l.run(ctx)
 }
 
-func (f *ingestFlags) source(ctx context.Context, table *schema.Schema, in io.Reader, size int64, r *rejects) (source, func(), error) {
+func (f *ingestFlags) source(ctx context.Context, table *schema.Schema, in io.Reader, size int64, r *rejects) (source, error) {
 	lay, err := newLayout(table, f.op, f.offset)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if f.format == "jsonl" || f.format == "csv" {
 		d := jsonl.NewDecoder(lay.fields)
 		if f.extra {
 			d.IgnoreUnknown()
 		}
-		return &textSource{in: in, bytes: size, csv: f.format == "csv", extra: f.extra, layout: lay, decoder: d, rejects: r, batchRows: f.batch}, func() {}, nil
+		return &textSource{in: in, bytes: size, csv: f.format == "csv", extra: f.extra, layout: lay, decoder: d, rejects: r, batchRows: f.batch}, nil
 	}
 	records, err := openRecords(ctx, in, f.format, f.batch)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c, err := newConverter(lay.fields, records.schema(), f.extra)
 	if err != nil {
 		records.close()
-		return nil, nil, err
+		return nil, err
 	}
-	return &recordSource{in: records, layout: lay, convert: c, rejects: r, batchRows: f.batch}, records.close, nil
+	return &recordSource{in: records, layout: lay, convert: c, rejects: r, batchRows: f.batch}, nil
 }
 
 // lockedWriter lets the source and the writer print at the same time.

@@ -18,6 +18,8 @@ const (
 	commitTries = 5
 	// memoryTries bounds how often a commit makes room for one batch.
 	memoryTries = 3
+	// stopPatience is how long a source may take to notice that it is not wanted.
+	stopPatience = 2 * time.Second
 )
 
 // load moves the chunks of a source into a table.
@@ -32,6 +34,10 @@ type load struct {
 	source  source
 	rejects *rejects
 	streams streams
+
+	sourceErr error // valid once the channel of chunks is closed
+	// stop ends the source; false when it is stuck in a read and was left behind.
+	stop func() bool
 
 	writer   *tideline.Writer
 	progress *progress
@@ -52,11 +58,14 @@ func (l *load) run(ctx context.Context) error {
 	defer l.progress.end()
 	err = l.pump(ctx, work)
 	var commitErr error
-	if !l.broken(err) {
+	if !broken(err) {
 		commitErr = l.commit(work)
 	}
 	l.progress.end()
 	fmt.Fprintln(l.streams.err, l.report())
+	if l.stop() {
+		l.source.close()
+	}
 	if err == nil {
 		err = commitErr
 	} else if commitErr != nil {
@@ -70,7 +79,7 @@ func (l *load) run(ctx context.Context) error {
 }
 
 // broken says whether the session cannot commit any more.
-func (l *load) broken(err error) bool {
+func broken(err error) bool {
 	for _, end := range []error{tideline.ErrPoisoned, tideline.ErrFenced, tideline.ErrClosed} {
 		if errors.Is(err, end) {
 			return true
@@ -79,29 +88,10 @@ func (l *load) broken(err error) bool {
 	return false
 }
 
+// pump writes chunks until the input ends, something fails or ctx does. The source
+// may still run then: stop ends it.
 func (l *load) pump(ctx, work context.Context) error {
-	sourceCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	chunks := make(chan chunk, chunksAhead)
-	var sourceErr error
-	go func() {
-		defer close(chunks)
-		sourceErr = l.source.run(sourceCtx, func(c chunk) error {
-			select {
-			case chunks <- c:
-				return nil
-			case <-sourceCtx.Done():
-				c.rows.Release()
-				return errStopped
-			}
-		})
-	}()
-	drain := func() {
-		cancel()
-		for c := range chunks {
-			c.rows.Release()
-		}
-	}
+	chunks := l.startSource(ctx)
 	var due <-chan time.Time
 	if l.flags.interval > 0 {
 		ticker := time.NewTicker(l.flags.interval)
@@ -111,28 +101,60 @@ func (l *load) pump(ctx, work context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			drain()
 			return l.interrupted()
 		case <-due:
 			if err := l.commit(work); err != nil {
-				drain()
 				return err
 			}
 		case c, ok := <-chunks:
 			if !ok {
-				if errors.Is(sourceErr, errStopped) {
+				if errors.Is(l.sourceErr, errStopped) {
 					return l.interrupted()
 				}
-				return sourceErr
+				return l.sourceErr
 			}
 			err := l.chunk(work, &c)
 			c.rows.Release()
 			if err != nil {
-				drain()
 				return err
 			}
 		}
 	}
+}
+
+// startSource runs the source in a goroutine of its own until it ends or stop is
+// called.
+func (l *load) startSource(ctx context.Context) <-chan chunk {
+	ctx, cancel := context.WithCancel(ctx)
+	chunks := make(chan chunk, chunksAhead)
+	go func() {
+		defer close(chunks)
+		l.sourceErr = l.source.run(ctx, func(c chunk) error {
+			select {
+			case chunks <- c:
+				return nil
+			case <-ctx.Done():
+				c.rows.Release()
+				return errStopped
+			}
+		})
+	}()
+	l.stop = func() bool {
+		cancel()
+		patience := time.After(stopPatience)
+		for {
+			select {
+			case c, ok := <-chunks:
+				if !ok {
+					return true
+				}
+				c.rows.Release()
+			case <-patience:
+				return false
+			}
+		}
+	}
+	return chunks
 }
 
 func (l *load) interrupted() error {

@@ -22,6 +22,8 @@ type recordSource struct {
 
 func (s *recordSource) size() (int64, bool) { return s.in.total(), false }
 
+func (s *recordSource) close() { s.in.close() }
+
 func (s *recordSource) run(ctx context.Context, emit func(chunk) error) error {
 	for ctx.Err() == nil {
 		b, err := s.in.next()

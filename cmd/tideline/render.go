@@ -261,7 +261,8 @@ func (g *grid) measure() {
 	}
 }
 
-func (g *grid) line(b *strings.Builder, cells []string) {
+func (g *grid) line(out *strings.Builder, cells []string) {
+	var b strings.Builder
 	for c, cell := range cells {
 		if c > 0 {
 			b.WriteString("  ")
@@ -275,7 +276,8 @@ func (g *grid) line(b *strings.Builder, cells []string) {
 			b.WriteString(strings.Repeat(" ", pad))
 		}
 	}
-	b.WriteByte('\n')
+	out.WriteString(strings.TrimRight(b.String(), " "))
+	out.WriteByte('\n')
 }
 
 func (g *grid) close() error { return g.flush() }

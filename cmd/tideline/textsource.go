@@ -44,6 +44,8 @@ type textSource struct {
 
 func (s *textSource) size() (int64, bool) { return s.bytes, true }
 
+func (s *textSource) close() {}
+
 // errBack is an offset that does not exceed the one before it in the batch.
 var errBack = errors.New("the offset goes back")
 
