@@ -292,7 +292,7 @@ func (p *Plan) Close(ctx context.Context) {
 		}
 	}
 	if len(tickets) > 0 {
-		_ = p.session.Redeem(context.WithoutCancel(ctx), tickets, false) // else they expire
+		_ = p.session.GiveUp(context.WithoutCancel(ctx), tickets) // else they expire
 	}
 }
 
@@ -351,7 +351,7 @@ func (t *Table) ReadSplits(ctx context.Context, splits ...Split) (*Reader, error
 	if err != nil {
 		return nil, err
 	}
-	if err := plan.session.Redeem(ctx, tickets, false); err != nil {
+	if err := plan.session.Redeem(ctx, tickets); err != nil {
 		r.Release()
 		return nil, err
 	}

@@ -30,8 +30,9 @@ type Table struct {
 	owned     bool
 
 	session  atomic.Pointer[actors.Session]
-	starting chan struct{} // capacity 1: one goroutine starts the session
+	starting chan struct{} // capacity 1: one goroutine starts or ends the session
 	closed   atomic.Bool
+	done     bool // closed to the end; held by starting
 	auto     autoCommit
 }
 
@@ -201,10 +202,14 @@ func (t *Table) start(ctx context.Context) (*actors.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := actors.Open(ctx, t.runtime, t.committed, memory, actors.Settings{
+	settings := actors.Settings{
 		CommitUser: t.options.CommitUser, SessionID: id, MemoryBytesMax: t.options.MemoryBytesMax,
 		TicketTTL: t.options.TicketTTL, AutoCommit: t.options.AutoCommit.enabled(), RecoveryProgress: recovery,
-	})
+	}
+	if settings.AutoCommit {
+		settings.OnFull = t.auto.trigger
+	}
+	s, err := actors.Open(ctx, t.runtime, t.committed, memory, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +274,14 @@ func (t *Table) open() error {
 // gone, by contract: replay them from the committed offsets. Readers that were
 // opened before stay usable. Closing twice is fine.
 func (t *Table) Close(ctx context.Context) error {
-	if t.closed.Swap(true) {
+	t.closed.Store(true)
+	select { // a second Close waits for the first, and finishes what a cancelled one began
+	case t.starting <- struct{}{}:
+		defer func() { <-t.starting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if t.done {
 		return nil
 	}
 	t.auto.stop()
@@ -282,5 +294,6 @@ func (t *Table) Close(ctx context.Context) error {
 	if t.owned {
 		t.runtime.Close()
 	}
+	t.done = true
 	return nil
 }

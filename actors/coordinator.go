@@ -106,8 +106,7 @@ func (c *coordinator) receiveOther(message any) {
 	case *messages.Resolve:
 		m.Reply(c.tickets.resolve(m.Tickets, c.core.runtime.Now()))
 	case *messages.Release:
-		c.tickets.release(m.Tickets, m.Handed)
-		m.Reply()
+		m.Reply(c.tickets.release(m.Tickets, m.Strict, c.core.runtime.Now()))
 	case *messages.Tick:
 		c.tick()
 	case *sessionFailed:
@@ -199,6 +198,7 @@ func (c *coordinator) finishShutdown() {
 	done := func() {
 		core.feed.end()
 		close(core.ended)
+		core.wakeWriter()
 		for _, reply := range replies {
 			reply()
 		}

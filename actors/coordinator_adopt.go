@@ -66,6 +66,7 @@ func (c *coordinator) followed(m *messages.Followed) {
 			reply(s, err)
 		}
 		c.refreshNext()
+		c.grantCredits()
 	}
 	if m.Err != nil {
 		if terminal(m.Err) {

@@ -236,6 +236,7 @@ func (c *coordinator) finish(s *stage, result snapshot.CommitResult) {
 	for _, reply := range s.replies {
 		reply(result, nil)
 	}
+	c.grantCredits()
 	if result.Snapshot != nil {
 		c.core.feed.publish(Committed{Snapshot: result.Snapshot, Prepare: s.Number, Identifier: s.identifier, Rows: s.rows})
 	}

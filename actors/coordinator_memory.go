@@ -143,7 +143,19 @@ func (c *coordinator) cancelCredits(m *messages.CancelCredits) {
 	c.core.budget.Return(m.Bytes)
 }
 
+// grantCredits is called whenever bytes came back, or a thing ended from which
+// they could have come.
 func (c *coordinator) grantCredits() {
+	if len(c.waits) == 0 {
+		return
+	}
+	if err := c.core.writable(); err != nil { // a failed commit closed writing
+		for _, m := range c.waits {
+			m.Ready(err)
+		}
+		c.waits = nil
+		return
+	}
 	for len(c.waits) > 0 {
 		m := c.waits[0]
 		if !c.core.budget.TryTake(m.Bytes) {

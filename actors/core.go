@@ -35,6 +35,7 @@ type core struct {
 	waits    atomic.Int64            // ids of waits for credits
 	epochs   atomic.Int64            // newest epoch given; only the holder of the lease gives one
 	prepares atomic.Int64            // numbers of prepares, over all writers of the session
+	offsets  atomic.Int32            // offsetMode of the session, once its first write decided it
 
 	live        atomic.Int64 // bucket actors not retired
 	pinnedBytes atomic.Int64 // bytes that only readers and tickets keep
@@ -89,6 +90,16 @@ func (c *core) ask(ctx context.Context, post func(done func(error))) error {
 	}
 }
 
+// gone reports whether the coordinator has stopped.
+func (c *core) gone() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // poison ends the session: memory stays readable through pinned plans, nothing
 // is written or committed any more. The first cause stays.
 func (c *core) poison(cause error) {
@@ -97,11 +108,16 @@ func (c *core) poison(cause error) {
 		return
 	}
 	close(c.failed)
-	if wake := c.stalled.Load(); wake != nil {
-		(*wake)()
-	}
+	c.wakeWriter()
 	if c.coordinator != nil {
 		c.tell(&sessionFailed{})
+	}
+}
+
+// wakeWriter makes a writer that waits for the frontier look around.
+func (c *core) wakeWriter() {
+	if wake := c.stalled.Load(); wake != nil {
+		(*wake)()
 	}
 }
 

@@ -134,6 +134,12 @@ func (w *Writer) Abort(ctx context.Context, number int64) error {
 	err := w.core.ask(ctx, func(done func(error)) {
 		w.core.tell(&messages.Abort{Number: number, Reply: func(ids []bucket.ID, err error) { rejoined = ids; done(err) }})
 	})
+	if err != nil && ctx.Err() != nil { // the answer may come later: any bucket may have got rows back
+		for _, h := range w.buckets {
+			w.dirty[h] = struct{}{}
+		}
+		return err
+	}
 	for _, id := range rejoined {
 		w.dirty[w.buckets[id]] = struct{}{}
 	}
@@ -147,7 +153,7 @@ func (w *Writer) Dirty() bool { return len(w.dirty) > 0 }
 // poisons the session; discard gives them up on purpose. Closing twice is fine.
 func (w *Writer) Close(ctx context.Context, discard bool) error {
 	for !w.turn.CompareAndSwap(turnFree, turnCaller) {
-		if w.turn.Load() == turnCaller {
+		if t := w.turn.Load(); t == turnCaller || t == turnWaiting {
 			return errs.Invalid("the writer is in use by another goroutine; it was not closed")
 		}
 		runtime.Gosched()
@@ -156,6 +162,7 @@ func (w *Writer) Close(ctx context.Context, discard bool) error {
 	if w.closed.Swap(true) {
 		return nil
 	}
+	_ = w.await(w.core.epochs.Load()) // a background cut may still be on its way; its report must come before the hand-over
 	w.core.stalled.Store(nil)
 	return w.core.askAnyway(ctx, func(done func(error)) {
 		w.core.tell(&messages.CloseWriter{Lease: w.lease, Unprepared: w.Dirty(), Discard: discard, Reply: done})

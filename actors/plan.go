@@ -168,7 +168,10 @@ func (s *Session) Ticket(ctx context.Context, payload any, release func()) (int6
 	err := c.askAnyway(ctx, func(done func(error)) {
 		c.tell(&messages.Pin{Release: release, TTL: c.settings.TicketTTL, Payload: payload, Reply: func(id int64, err error) { ticket = id; done(err) }})
 	})
-	return ticket, err
+	if err != nil { // ticket may still be written to; then it expires
+		return 0, err
+	}
+	return ticket, nil
 }
 
 // Resolve returns the payloads of tickets without consuming them, all or none.
@@ -178,13 +181,24 @@ func (s *Session) Resolve(ctx context.Context, ids []int64) ([]any, error) {
 	err := c.askAnyway(ctx, func(done func(error)) {
 		c.tell(&messages.Resolve{Tickets: ids, Reply: func(p []any, err error) { payloads = p; done(err) }})
 	})
-	return payloads, err
+	if err != nil {
+		return nil, err
+	}
+	return payloads, nil
 }
 
-// Redeem consumes tickets. With handed their holds now belong to a reader.
-func (s *Session) Redeem(ctx context.Context, ids []int64, handed bool) error {
+// Redeem uses tickets up, all or none: a ticket that is gone already, used or
+// expired, is an error and the others stay.
+func (s *Session) Redeem(ctx context.Context, ids []int64) error {
+	return s.consume(ctx, ids, true)
+}
+
+// GiveUp ends tickets; those that are gone already are fine.
+func (s *Session) GiveUp(ctx context.Context, ids []int64) error { return s.consume(ctx, ids, false) }
+
+func (s *Session) consume(ctx context.Context, ids []int64, strict bool) error {
 	c := s.core
 	return c.askAnyway(ctx, func(done func(error)) {
-		c.tell(&messages.Release{Tickets: ids, Handed: handed, Reply: func() { done(nil) }})
+		c.tell(&messages.Release{Tickets: ids, Strict: strict, Reply: done})
 	})
 }

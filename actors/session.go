@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -21,7 +22,8 @@ type Settings struct {
 	SessionID        string
 	MemoryBytesMax   int64
 	TicketTTL        time.Duration
-	AutoCommit       bool // commits happen without the writer's help
+	AutoCommit       bool   // commits happen without the writer's help
+	OnFull           func() // optional; told, without waiting, that a write found no memory
 	RecoveryProgress *snapshot.Progress
 }
 
@@ -80,10 +82,7 @@ func (s *Session) Frontier() int64 { return s.core.frontier.At() }
 // one before.
 func (s *Session) Writer(ctx context.Context) (*Writer, error) {
 	c := s.core
-	var lease int64
-	err := c.ask(ctx, func(done func(error)) {
-		c.tell(&messages.OpenWriter{Reply: func(l int64, err error) { lease = l; done(err) }})
-	})
+	lease, err := c.openWriter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +99,33 @@ func (s *Session) Writer(ctx context.Context) (*Writer, error) {
 	wake := w.signal
 	c.stalled.Store(&wake)
 	return w, nil
+}
+
+// openWriter asks for the lease. When the caller gives up before the answer, the
+// answer gives the lease back, or nobody could ever write again.
+func (c *core) openWriter(ctx context.Context) (int64, error) {
+	answer := make(chan int64, 1)
+	var settled atomic.Bool // by the answer or by the caller, whoever came first
+	drop := func(lease int64) { c.tell(&messages.CloseWriter{Lease: lease, Reply: func(error) {}}) }
+	err := c.ask(ctx, func(done func(error)) {
+		c.tell(&messages.OpenWriter{Reply: func(lease int64, err error) {
+			if settled.CompareAndSwap(false, true) {
+				answer <- lease
+				done(err)
+			} else if err == nil {
+				drop(lease)
+			}
+		}})
+	})
+	switch {
+	case err == nil:
+		return <-answer, nil
+	case !settled.CompareAndSwap(false, true):
+		if lease := <-answer; lease > 0 {
+			drop(lease)
+		}
+	}
+	return 0, err
 }
 
 // Commit publishes a prepare and every earlier one. Cancelling ctx gives up the
@@ -129,7 +155,10 @@ func (s *Session) Refresh(ctx context.Context) (*manifest.Snapshot, error) {
 	err := c.ask(ctx, func(done func(error)) {
 		c.tell(&messages.Refresh{Reply: func(s *manifest.Snapshot, err error) { adopted = s; done(err) }})
 	})
-	return adopted, err
+	if err != nil { // adopted may still be written to
+		return nil, err
+	}
+	return adopted, nil
 }
 
 // Subscribe returns a channel of the commits of this session.
@@ -154,6 +183,8 @@ func (s *Session) Buckets(ctx context.Context) (map[bucket.ID]bucket.Stats, erro
 			out[l.id] = l.stats
 		case <-ctx.Done():
 			return nil, ctx.Err()
+		case <-s.core.ended:
+			return nil, errs.Wrap(errs.ErrClosed, "session of table %s", s.core.table.Root)
 		}
 	}
 	return out, nil
@@ -172,7 +203,7 @@ func (s *Session) Close(ctx context.Context) error {
 	err := s.core.askAnyway(ctx, func(done func(error)) {
 		s.core.tell(&messages.Shutdown{Reply: func() { done(nil) }})
 	})
-	if err != nil {
+	if err != nil && !s.core.gone() { // an earlier Close whose caller gave up may have finished
 		return fmt.Errorf("closing the session of table %s: %w", s.core.table.Root, err)
 	}
 	return nil

@@ -38,7 +38,12 @@ func (t *tickets) pin(m *messages.Pin, now time.Duration) int64 {
 // that is not valid. It consumes nothing: a failed reader may be tried again.
 func (t *tickets) resolve(ids []int64, now time.Duration) ([]any, error) {
 	payloads := make([]any, len(ids))
+	seen := make(map[int64]struct{}, len(ids))
 	for i, id := range ids {
+		if _, twice := seen[id]; twice {
+			return nil, errs.Invalid("ticket %d is given twice; a split is read once", id)
+		}
+		seen[id] = struct{}{}
 		pinned, ok := t.pinned[id]
 		if !ok || pinned.deadline <= now {
 			_, known := t.expired[id]
@@ -52,18 +57,22 @@ func (t *tickets) resolve(ids []int64, now time.Duration) ([]any, error) {
 	return payloads, nil
 }
 
-// release consumes tickets. With handed the holds went over to a reader.
-func (t *tickets) release(ids []int64, handed bool) {
-	for _, id := range ids {
-		pinned, ok := t.pinned[id]
-		if !ok {
-			continue
+// release consumes tickets and ends their holds. With strict each must be valid,
+// and stand there once, or nothing is consumed: of two readers that resolved the
+// same ticket one gets the error.
+func (t *tickets) release(ids []int64, strict bool, now time.Duration) error {
+	if strict {
+		if _, err := t.resolve(ids, now); err != nil {
+			return err
 		}
-		delete(t.pinned, id)
-		if !handed {
+	}
+	for _, id := range ids {
+		if pinned, ok := t.pinned[id]; ok {
+			delete(t.pinned, id)
 			pinned.release()
 		}
 	}
+	return nil
 }
 
 // expire drops what is past its deadline and returns the next deadline, 0 when

@@ -19,22 +19,20 @@ import (
 // under way gets ErrInvalid. PrepareCommit holds it only for the cut: another
 // goroutine may write while the files of the prepare are being written.
 type Writer struct {
-	core     *core
-	lease    int64
-	turn     atomic.Int32           // free, callers or background
-	pending  atomic.Pointer[func()] // a background cut that found the writer taken
-	closed   atomic.Bool
-	dirty    map[*Handle]struct{}  // buckets with rows that no prepare took
-	buckets  map[bucket.ID]*Handle // buckets this writer has written to
-	prepares int64                 // newest prepare number given
-	offsets  offsetMode            // who gives the offsets, once the first write decided it
-	wake     chan struct{}         // capacity 1
-	passed   func()                // wakes; kept so that a write allocates no closure
-	ack      func(int64)           // frontier.Ack
-	report   func(messages.Sealed) // posts to the coordinator
+	core    *core
+	lease   int64
+	turn    atomic.Int32           // free, callers or background
+	pending atomic.Pointer[func()] // a background cut that found the writer taken
+	closed  atomic.Bool
+	dirty   map[*Handle]struct{}  // buckets with rows that no prepare took
+	buckets map[bucket.ID]*Handle // buckets this writer has written to
+	wake    chan struct{}         // capacity 1
+	passed  func()                // wakes; kept so that a write allocates no closure
+	ack     func(int64)           // frontier.Ack
+	report  func(messages.Sealed) // posts to the coordinator
 }
 
-type offsetMode int
+type offsetMode = int32
 
 const (
 	offsetsUndecided offsetMode = iota
@@ -53,13 +51,14 @@ type Ack struct {
 const (
 	turnFree int32 = iota
 	turnCaller
+	turnWaiting    // a caller's, which waits for memory: a background cut may come between
 	turnBackground // posts a cut and leaves; never waits
 )
 
 // enter takes the writer for one call.
 func (w *Writer) enter() error {
 	for !w.turn.CompareAndSwap(turnFree, turnCaller) {
-		if w.turn.Load() == turnCaller {
+		if t := w.turn.Load(); t == turnCaller || t == turnWaiting {
 			return errs.Invalid("the writer is in use by another goroutine; nothing was done")
 		}
 		runtime.Gosched()
@@ -82,13 +81,19 @@ func (w *Writer) leave() {
 }
 
 // runPending runs the waiting background cut, unless somebody has the writer:
-// then that somebody will, when it leaves.
+// then that somebody will, when it leaves or has to wait for memory.
 func (w *Writer) runPending() {
-	for w.pending.Load() != nil && w.turn.CompareAndSwap(turnFree, turnBackground) {
+	for w.pending.Load() != nil {
+		found := turnFree
+		if !w.turn.CompareAndSwap(turnFree, turnBackground) {
+			if found = turnWaiting; !w.turn.CompareAndSwap(turnWaiting, turnBackground) {
+				return
+			}
+		}
 		if cut := w.pending.Swap(nil); cut != nil {
 			(*cut)()
 		}
-		w.turn.Store(turnFree)
+		w.turn.Store(found)
 	}
 }
 
@@ -172,7 +177,7 @@ func (w *Writer) check(parts []*bucket.Part) ([]*bucket.Part, int, error) {
 	if parts[0].OffsetsGiven {
 		mode = offsetsOfCaller
 	}
-	if w.offsets != offsetsUndecided && w.offsets != mode {
+	if known := w.core.offsets.Load(); known != offsetsUndecided && known != mode {
 		return nil, 0, errs.Invalid("offsets come either from the caller or from the engine, one way for a whole session; nothing was written")
 	}
 	accepted := parts
@@ -199,12 +204,13 @@ func (w *Writer) check(parts []*bucket.Part) ([]*bucket.Part, int, error) {
 			return nil, 0, errs.Invalid("bucket %s: %d more rows would exhaust its offsets or sequence numbers (next offset %d, next sequence %d); nothing was written", part.ID, part.Rows, h.nextOffset, h.nextSeq)
 		}
 	}
-	w.offsets = mode
+	w.core.offsets.Store(mode)
 	return accepted, skipped, nil
 }
 
 // admit takes the bytes of a batch from the budget, waiting with the caller's
-// context.
+// context. While it waits the batch has no epoch, so a background cut, which may
+// be what frees memory, comes between.
 func (w *Writer) admit(ctx context.Context, bytes int64, try bool) error {
 	if w.core.budget.TryTake(bytes) {
 		return nil
@@ -215,6 +221,16 @@ func (w *Writer) admit(ctx context.Context, bytes int64, try bool) error {
 	id := w.core.waits.Add(1)
 	w.core.budget.waiters.Add(1)
 	defer w.core.budget.waiters.Add(-1)
+	if full := w.core.settings.OnFull; full != nil {
+		full()
+	}
+	w.turn.Store(turnWaiting)
+	w.runPending()
+	defer func() {
+		for !w.turn.CompareAndSwap(turnWaiting, turnCaller) {
+			runtime.Gosched()
+		}
+	}()
 	err := w.core.ask(ctx, func(done func(error)) {
 		w.core.tell(&messages.AwaitCredits{ID: id, Bytes: bytes, Ready: done})
 	})
@@ -236,6 +252,9 @@ func (w *Writer) await(epoch int64) error {
 	for w.core.frontier.At() < epoch {
 		if err := w.core.poisoned(); err != nil {
 			return err
+		}
+		if w.core.gone() { // the buckets were stopped before they saw the epoch
+			return errs.Wrap(errs.ErrClosed, "session of table %s", w.core.table.Root)
 		}
 		<-w.wake
 	}

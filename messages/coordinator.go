@@ -156,12 +156,12 @@ type Resolve struct {
 	Reply   func(payloads []any, err error)
 }
 
-// Release consumes tickets. Unknown ones are fine.
+// Release consumes tickets. With Strict each must be valid, or none is consumed
+// and the answer is an error; without it unknown ones are fine.
 type Release struct {
 	Tickets []int64
-	// Handed says that the holds went over to a reader, which releases them.
-	Handed bool
-	Reply  func()
+	Strict  bool
+	Reply   func(error)
 }
 
 // Tick drops expired tickets.
