@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // autoCommit prepares, commits and refreshes in the background, by interval or
@@ -88,7 +89,12 @@ func (a *autoCommit) run() {
 	defer cancel()
 	for {
 		a.bytes.Store(0)
-		if err := a.commit(ctx); err != nil {
+		begun := time.Now()
+		err := a.commit(ctx)
+		if done := a.table.options.AutoCommit.Done; done != nil {
+			done(time.Since(begun), err)
+		}
+		if err != nil {
 			a.failure.Store(&err)
 			a.table.options.Logger.Error("background commit failed", "table", a.table.path, "error", err)
 		} else {

@@ -95,7 +95,11 @@ func (w *Writer) Write(ctx context.Context, record arrow.RecordBatch, options ..
 	if err != nil {
 		return Ack{}, err
 	}
-	return w.accept(ctx, prepared, o.try)
+	ack, err := w.accept(ctx, prepared, o.try)
+	if err == nil {
+		w.preparer.Recycle(prepared)
+	}
+	return ack, err
 }
 
 // Batch is a validated, sorted batch on its way to WritePrepared.

@@ -80,8 +80,8 @@ func (a *bucketActor) write(m *messages.Write) {
 		return
 	}
 	a.publish()
-	m.Ack(m.Epoch)
 	a.writes++
+	m.Ack(m.Epoch) // the writer may use m again from here
 	a.consolidate(false)
 }
 

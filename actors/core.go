@@ -17,6 +17,7 @@ import (
 // immutable values. Everything else has one owner and is reached by messages.
 type core struct {
 	runtime  Runtime
+	root     *actor.RootContext
 	table    *snapshot.Table // committed side
 	memory   *bucket.Table   // what a bucket must know of the table
 	settings Settings
@@ -62,7 +63,7 @@ func (a *Adopted) ID() int64 {
 
 // post sends one message; it never blocks.
 func (c *core) post(pid *actor.PID, message any) {
-	c.runtime.System().Root.Send(pid, message)
+	c.root.Send(pid, message)
 }
 
 // tell posts to the coordinator.

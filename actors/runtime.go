@@ -166,8 +166,7 @@ func (r *liveRuntime) Close() {
 // that the stack of a run need not grow again for every message; a run that
 // finds none of them waiting gets a new one. Runs never block.
 type turns struct {
-	work    chan func()
-	done    chan struct{}
+	work    chan func() // nil ends a goroutine
 	started atomic.Int32
 	workers sync.WaitGroup
 }
@@ -175,7 +174,7 @@ type turns struct {
 // turnWorkers is the number of goroutines that are kept.
 const turnWorkers = 4
 
-func newTurns() *turns { return &turns{work: make(chan func()), done: make(chan struct{})} }
+func newTurns() *turns { return &turns{work: make(chan func())} }
 
 func (t *turns) Throughput() int { return runBatch }
 
@@ -195,19 +194,17 @@ func (t *turns) Schedule(fn func()) {
 
 func (t *turns) serve(fn func()) {
 	defer t.workers.Done()
-	for {
+	for fn != nil {
 		fn()
-		select {
-		case fn = <-t.work:
-		case <-t.done:
-			return
-		}
+		fn = <-t.work
 	}
 }
 
 // close ends the kept goroutines; runs that come later get one of their own.
 func (t *turns) close() {
-	t.started.Store(turnWorkers)
-	close(t.done)
+	kept := min(t.started.Swap(turnWorkers), turnWorkers)
+	for range kept {
+		t.work <- nil
+	}
 	t.workers.Wait()
 }

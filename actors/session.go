@@ -48,7 +48,7 @@ func Open(ctx context.Context, runtime Runtime, table *snapshot.Table, memory *b
 		}
 	}
 	c := &core{
-		runtime: runtime, table: table, memory: memory, settings: settings,
+		runtime: runtime, root: runtime.System().Root, table: table, memory: memory, settings: settings,
 		failed: make(chan struct{}), ended: make(chan struct{}),
 	}
 	c.budget.limit = settings.MemoryBytesMax

@@ -19,17 +19,18 @@ import (
 // under way gets ErrInvalid. PrepareCommit holds it only for the cut: another
 // goroutine may write while the files of the prepare are being written.
 type Writer struct {
-	core    *core
-	lease   int64
-	turn    atomic.Int32           // free, callers or background
-	pending atomic.Pointer[func()] // a background cut that found the writer taken
-	closed  atomic.Bool
-	dirty   map[*Handle]struct{}  // buckets with rows that no prepare took
-	buckets map[bucket.ID]*Handle // buckets this writer has written to
-	wake    chan struct{}         // capacity 1
-	passed  func()                // wakes; kept so that a write allocates no closure
-	ack     func(int64)           // frontier.Ack
-	report  func(messages.Sealed) // posts to the coordinator
+	core     *core
+	lease    int64
+	turn     atomic.Int32           // free, callers or background
+	pending  atomic.Pointer[func()] // a background cut that found the writer taken
+	closed   atomic.Bool
+	dirty    map[*Handle]struct{}  // buckets with rows that no prepare took
+	buckets  map[bucket.ID]*Handle // buckets this writer has written to
+	messages []*messages.Write     // one for each part of a write
+	wake     chan struct{}         // capacity 1
+	passed   func()                // wakes; kept so that a write allocates no closure
+	ack      func(int64)           // frontier.Ack
+	report   func(messages.Sealed) // posts to the coordinator
 }
 
 type offsetMode = int32
@@ -134,16 +135,27 @@ func (w *Writer) Write(ctx context.Context, p *bucket.Prepared, try bool) (Ack, 
 		return Ack{}, err
 	}
 	epoch := w.begin(len(parts))
-	for _, part := range parts {
+	for i, part := range parts {
 		h := w.buckets[part.ID]
 		h.advance(part)
 		w.dirty[h] = struct{}{}
-		w.core.post(h.pid, &messages.Write{Lease: w.lease, Epoch: epoch, Part: part, Ack: w.ack})
+		w.core.post(h.pid, w.message(i, epoch, part))
 	}
 	if err := w.await(epoch); err != nil {
 		return Ack{}, err
 	}
 	return Ack{Epoch: epoch, Rows: rows, Skipped: skipped}, nil
+}
+
+// message fills the message of the i-th part of a write. Messages are used again:
+// a write has returned only when every bucket has read its own.
+func (w *Writer) message(i int, epoch int64, part *bucket.Part) *messages.Write {
+	if i == len(w.messages) {
+		w.messages = append(w.messages, new(messages.Write))
+	}
+	m := w.messages[i]
+	*m = messages.Write{Lease: w.lease, Epoch: epoch, Part: part, Ack: w.ack}
+	return m
 }
 
 // spawn finds the buckets of a batch and has the missing ones restored.

@@ -64,7 +64,10 @@ func (part *Part) pack(t *Table, columns []raw, s selection, kinds []int8) {
 		}
 	}
 	size += nullable * rows
-	buf := make([]byte, 0, size)
+	buf := part.packed.buf[:0]
+	if cap(buf) < size {
+		buf = make([]byte, 0, size)
+	}
 	for _, k := range kinds {
 		buf = append(buf, byte(k))
 	}

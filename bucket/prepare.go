@@ -17,6 +17,8 @@ type Prepared struct {
 	Rows  int
 	Bytes int64   // bytes that appending will retain
 	Parts []*Part // one per touched partition-bucket, in order of first appearance
+
+	one *single // what holds it, nil when it was recycled
 }
 
 // Preparer turns records into Prepared batches. It is safe for concurrent use.
@@ -24,6 +26,7 @@ type Preparer struct {
 	t       *Table
 	layouts atomic.Pointer[layoutOf]
 	scratch sync.Pool
+	singles sync.Pool
 }
 
 // layoutOf remembers where the columns of one Arrow schema stand: batches of a
@@ -219,11 +222,7 @@ func (p *Preparer) positions(sc *arrow.Schema) ([]int, error) {
 
 // build copies every group of rows into a part of its own.
 func (p *Preparer) build(s *scratch, rows int, kinds []int8, offsets []int64) *Prepared {
-	one := &struct {
-		prepared Prepared
-		part     Part
-		parts    [1]*Part
-	}{}
+	one := p.single()
 	out := &one.prepared
 	out.Rows, out.Parts = rows, one.parts[:0]
 	p.order(s, rows)
@@ -239,6 +238,36 @@ func (p *Preparer) build(s *scratch, rows int, kinds []int8, offsets []int64) *P
 		out.Parts = append(out.Parts, part)
 	}
 	return out
+}
+
+// single is a Prepared with place for one part, what most small batches need.
+type single struct {
+	prepared Prepared
+	part     Part
+	parts    [1]*Part
+}
+
+// single takes one from the pool, with the packed memory of an earlier batch.
+func (p *Preparer) single() *single {
+	one, _ := p.singles.Get().(*single)
+	if one == nil {
+		one = new(single)
+	}
+	buf := one.part.packed.buf[:0]
+	*one = single{}
+	one.part.packed.buf = buf
+	one.prepared.one = one
+	return one
+}
+
+// Recycle gives the memory of a batch back to the preparer, once its rows were
+// appended: an open chunk has copied them. The batch must not be used again.
+// Batches that a bucket retains are left alone.
+func (p *Preparer) Recycle(b *Prepared) {
+	if one := b.one; one != nil && len(b.Parts) == 1 && one.part.Small && !one.part.OffsetsGiven {
+		b.one = nil
+		p.singles.Put(one)
+	}
 }
 
 // order brings the rows of each group into the order in which its part keeps

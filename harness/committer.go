@@ -108,3 +108,9 @@ func (c *committer) err() error {
 	}
 	return nil
 }
+
+// abandon waits for what is in flight, after a failure.
+func (c *committer) abandon() {
+	close(c.queue)
+	<-c.done
+}

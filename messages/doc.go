@@ -14,5 +14,6 @@
 //	workers      --Consolidated-----------------> bucket
 //	workers      --Spawned, Flushed, Published, Followed--> coordinator
 //
-// Messages are immutable once posted: sender and receiver may both keep them.
+// A message is immutable once posted. The receiver does not keep a Write after it
+// acknowledged it: the writer then uses it again.
 package messages
