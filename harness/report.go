@@ -29,20 +29,20 @@ type Report struct {
 	RowsRead          int64   `json:"rows_read"`
 	ReadRowsPerSecond float64 `json:"read_rows_per_second"` // per reader
 
-	Snapshots         int     `json:"snapshots"`
-	Files             int     `json:"files"` // of the last snapshot
-	FileBytes         int64   `json:"file_bytes"`
-	FailedCommits     int64   `json:"failed_commits,omitempty"`
-	Checkpoints       int64   `json:"checkpoints,omitempty"`
-	RetainedBytesARow float64 `json:"retained_bytes_per_row"` // in memory, when it held most
-	PeakHeapBytes     uint64  `json:"peak_heap_bytes"`
-	PeakResidentBytes int64   `json:"peak_resident_bytes"`
-	Final             Digest  `json:"final"`
-	EndCheck          string  `json:"end_check,omitempty"`
-	Interrupted       bool    `json:"interrupted,omitempty"`
-	Verified          bool    `json:"verified"` // every read and the end state were right
-	Failure           string  `json:"failure,omitempty"`
-	*Mismatch         `json:"mismatch,omitempty"`
+	Snapshots         int       `json:"snapshots"`
+	Files             int       `json:"files"` // of the last snapshot
+	FileBytes         int64     `json:"file_bytes"`
+	FailedCommits     int64     `json:"failed_commits,omitempty"`
+	Checkpoints       int64     `json:"checkpoints,omitempty"`
+	RetainedBytesARow float64   `json:"retained_bytes_per_row"` // in memory, when it held most
+	PeakHeapBytes     uint64    `json:"peak_heap_bytes"`
+	PeakResidentBytes int64     `json:"peak_resident_bytes"`
+	Final             Digest    `json:"final"`
+	EndCheck          string    `json:"end_check,omitempty"`
+	Interrupted       bool      `json:"interrupted,omitempty"`
+	Verified          bool      `json:"verified"` // every read and the end state were right
+	Failure           string    `json:"failure,omitempty"`
+	Mismatch          *Mismatch `json:"mismatch,omitempty"`
 }
 
 // count fills in what lies on disk.
@@ -63,7 +63,7 @@ func (r *run) count(ctx context.Context, t *tideline.Table, report *Report) erro
 	for _, b := range buckets {
 		report.Files += len(b.Files)
 		for _, f := range b.Files {
-			report.FileBytes += f.FileSize
+			report.FileBytes += f.Size
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ type run struct {
 	fresh   *histogram
 	commit  *histogram
 	write   *histogram
-	memory  memory
+	memory  gauges
 
 	applies chan applied // settled writes on their way to the model
 }

@@ -12,15 +12,15 @@ import (
 // memoryInterval is the pace at which memory is looked at.
 const memoryInterval = 50 * time.Millisecond
 
-// memory keeps the peaks of the Go heap and of the rows in memory.
-type memory struct {
+// gauges keep the peaks of the Go heap and of the rows in memory.
+type gauges struct {
 	heap  atomic.Uint64 // bytes of live and dead objects
 	rows  int64         // in memory, when there were most
 	bytes int64
 }
 
 // watch samples until the returned function is called.
-func (m *memory) watch(t *tideline.Table) (stop func()) {
+func (m *gauges) watch(t *tideline.Table) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -46,7 +46,7 @@ func (m *memory) watch(t *tideline.Table) (stop func()) {
 }
 
 // retained is the bytes that a row kept in memory; 0 when no sample saw a row.
-func (m *memory) retained() float64 {
+func (m *gauges) retained() float64 {
 	if m.rows == 0 {
 		return 0
 	}
