@@ -69,7 +69,7 @@ const (
 	chunkRows     = 4096    // rows of a full chunk
 	chunkStart    = 8       // rows that a new one has place for: most buckets are quiet
 	chunkTextSize = 4 << 20 // bytes after which it is full as well
-	chunkBusy     = 1024    // rows that it has place for at once behind a full one,
+	chunkBusy     = 4096    // rows that it has place for at once behind a full one,
 	chunkBusySize = 1 << 20 // if these are not more bytes
 )
 

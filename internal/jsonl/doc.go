@@ -36,6 +36,6 @@
 //
 // # Caveats
 //
-// Lengths of CHAR, VARCHAR, BINARY and VARBINARY are the table's to check. Map keys
-// that are null can be written but not read. Invalid UTF-8 is written as U+FFFD.
+// CHAR and BINARY values that are too short are taken as they are. Map keys that are
+// null can be written but not read. Invalid UTF-8 is written as U+FFFD.
 package jsonl
