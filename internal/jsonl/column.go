@@ -1,8 +1,6 @@
 package jsonl
 
 import (
-	"unicode/utf8"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
@@ -158,26 +156,16 @@ func (c *texts) text(cell []byte) error {
 		return errs.Invalid("more than %d bytes of text in one batch", maxTextBytes)
 	}
 	if !c.hex {
-		if len(cell) > c.t.Length && utf8.RuneCount(cell) > c.t.Length {
-			return c.long(cell)
-		}
 		c.data = append(c.data, cell...)
 	} else {
-		begin := len(c.data)
 		var err error
 		if c.data, err = parseHex(c.t, c.data, cell); err != nil {
 			return err
-		}
-		if len(c.data)-begin > c.t.Length {
-			c.data = c.data[:begin]
-			return c.long(cell)
 		}
 	}
 	c.end(true)
 	return nil
 }
-
-func (c *texts) long(cell []byte) error { return errs.Invalid("%s is longer than %s", show(cell), c.t) }
 
 func (c *texts) null() { c.end(false) }
 

@@ -36,6 +36,7 @@
 //
 // # Caveats
 //
-// CHAR and BINARY values that are too short are taken as they are. Map keys that are
-// null can be written but not read. Invalid UTF-8 is written as U+FFFD.
+// Lengths of CHAR, VARCHAR, BINARY and VARBINARY are not checked: other engines store
+// longer values. Map keys that are null can be written but not read. Invalid UTF-8 is
+// written as U+FFFD.
 package jsonl
