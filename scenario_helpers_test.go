@@ -25,6 +25,8 @@ import (
 
 // world is one table on a store in memory that can fail, with handles of the
 // engine and with another engine that knows nothing of progress.
+type bucketFiles = snapshot.BucketFiles
+
 type world struct {
 	t     *testing.T
 	disk  *mem.FS

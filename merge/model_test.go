@@ -334,9 +334,7 @@ func (s *checkedSource) drop() {
 }
 
 func (s *checkedSource) Close() error {
-	for _, b := range s.blocks {
-		s.live = append(s.live, b)
-	}
+	s.live = append(s.live, s.blocks...)
 	s.blocks = nil
 	for len(s.live) > 0 {
 		s.drop()

@@ -61,8 +61,7 @@ type union struct {
 	options Options
 	sources []Source
 	cursors []*cursor // those with rows left, in source order
-	started bool
-	err     error // what every further Next returns
+	err     error     // what every further Next returns
 
 	bound     *keyRef  // windows of this epoch end here; nil: nothing is unread
 	splitters []keyRef // ends of the windows before the last one of the epoch

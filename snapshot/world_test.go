@@ -135,7 +135,6 @@ type session struct {
 	ends     map[progress.Key]int64
 	seq      int64
 	ident    int64
-	last     *manifest.Snapshot
 }
 
 func (w *world) session(user string) *session {

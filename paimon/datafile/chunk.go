@@ -165,7 +165,7 @@ func newStockChunk(src io.ReaderAt, c chunkInfo, pool *sync.Pool) (chunkDecoder,
 	// Some decoders never free their scratch, so it comes from the heap and not
 	// from the caller's allocator. The constructor is marked deprecated because it
 	// trusts its page source, which is the point here.
-	//nolint:staticcheck
+	//lint:ignore SA1019 its page source is ours and bounded
 	values := file.NewColumnReader(c.descr, pages, memory.NewGoAllocator(), pool)
 	return &stockChunk{pages: pages, values: values, maxDef: c.descr.MaxDefinitionLevel(), hasRep: c.descr.MaxRepetitionLevel() > 0}, nil
 }

@@ -30,7 +30,8 @@ func foreignFile(t *testing.T, nodes pqschema.FieldList, leaves []leafData, prop
 	var buf bytes.Buffer
 	props = append([]parquet.WriterProperty{parquet.WithDictionaryDefault(false), parquet.WithVersion(parquet.V2_6)}, props...)
 	w := file.NewParquetWriter(&buf, root, file.WithWriterProps(parquet.NewWriterProperties(props...)))
-	rg := w.AppendRowGroup()
+	rg, err := w.AppendRowGroupChecked()
+	require.NoError(t, err)
 	for _, l := range leaves {
 		cw, err := rg.NextColumn()
 		require.NoError(t, err)

@@ -69,10 +69,11 @@ func newAccumulator(t schema.Type) accumulator {
 	case schema.Decimal:
 		return &decimalRange{}
 	case schema.Char, schema.VarChar:
-		return &bytesRange{text: true}
-	case schema.Binary, schema.VarBinary:
-		return &bytesRange{}
+		return &textRange{}
 	}
+	// BINARY and VARBINARY have no range either: Java Paimon 1.3.1 prunes by their
+	// bounds in signed byte order, and so loses rows of a file that has unsigned
+	// ones. It writes none itself.
 	return nil
 }
 
@@ -244,15 +245,14 @@ func (r *decimalRange) result() (row.Value, row.Value, bool) {
 	return r.lo, r.hi, true
 }
 
-// bytesRange keeps the range of a text or binary column in unsigned byte order.
-// The bounds are copied once a batch, not once a value.
-type bytesRange struct {
-	text   bool
+// textRange keeps the range of a text column in unsigned byte order. The bounds
+// are copied once a batch, not once a value.
+type textRange struct {
 	lo, hi []byte
 	has    bool
 }
 
-func (r *bytesRange) add(arr arrow.Array) {
+func (r *textRange) add(arr arrow.Array) {
 	offsets, data := binaryParts(arr)
 	lo, hi, has, nulls := r.lo, r.hi, r.has, arr.NullN() > 0
 	for i := range arr.Len() {
@@ -272,12 +272,9 @@ func (r *bytesRange) add(arr arrow.Array) {
 	r.lo, r.hi, r.has = append(r.lo[:0:0], lo...), append(r.hi[:0:0], hi...), has
 }
 
-func (r *bytesRange) result() (row.Value, row.Value, bool) {
+func (r *textRange) result() (row.Value, row.Value, bool) {
 	if !r.has {
 		return nil, nil, false
 	}
-	if r.text {
-		return string(r.lo), string(r.hi), true
-	}
-	return append([]byte{}, r.lo...), append([]byte{}, r.hi...), true
+	return string(r.lo), string(r.hi), true
 }
