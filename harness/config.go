@@ -27,8 +27,8 @@ type Config struct {
 	Interrupt context.Context
 	// Progress is called about five times a second, from one goroutine.
 	Progress func(Progress)
-	// Tamper changes what reads return before it is compared. It shows that the
-	// comparison works.
+	// Tamper changes what reads return before it is compared, which shows that the
+	// comparison works. It owns the batch it gets; the caller owns the result.
 	Tamper func(arrow.RecordBatch) arrow.RecordBatch
 }
 

@@ -51,9 +51,12 @@ func execute(interrupt context.Context, args []string, stdout, stderr io.Writer,
 		Short:         "Load a Paimon table and verify every answer",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			_ = c.Help()
+		Args:          cobra.ArbitraryArgs, // an unknown command is refused below
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("there is no command %q; there is run", args[0])
+			}
+			_ = c.Help() // to stdout, which the next line does not need
 			return usage("say what to do, for instance: sim run --rows 1000000")
 		},
 	}

@@ -16,6 +16,9 @@ import (
 	"github.com/tideline-db/tideline/harness"
 )
 
+// historyBatch is the default of --batch for streams of changes, which are short.
+const historyBatch = 100
+
 // flags are the flags of sim run.
 type flags struct {
 	dir, keys, table, changes, key, git, json, commitEvery string
@@ -56,7 +59,7 @@ The table is DIR/sim.db/load (or git, changes), which any Paimon engine opens.`,
 	p.StringVar(&f.dir, "dir", "", "warehouse directory, kept at the end (default: a temporary one, removed)")
 	p.BoolVar(&f.keep, "keep", false, "keep the temporary directory")
 	p.Int64Var(&f.rows, "rows", 1_000_000, "rows to write; with --duration and without --rows: no limit")
-	p.IntVar(&f.batch, "batch", 1000, "rows of a write; --git and --changes keep the rows of a commit together")
+	p.IntVar(&f.batch, "batch", 1000, "rows of a write (default with --git and --changes: 100, and the rows of a commit stay together)")
 	p.IntVar(&f.buckets, "buckets", 1, "buckets of the table")
 	p.StringVar(&f.table, "table", "t1", "t1 (BIGINT key), t2 (STRING key), t3 (three key columns), append (no key)")
 	p.StringVar(&f.keys, "keys", "random", "random, zipf, append or hot")
@@ -148,6 +151,9 @@ func (f *flags) source(set *pflag.FlagSet) (harness.Source, error) {
 			if set.Changed(name) {
 				return nil, usage("--%s is for generated input, not for --git or --changes", name)
 			}
+		}
+		if !set.Changed("batch") {
+			f.batch = historyBatch
 		}
 	}
 	switch {
