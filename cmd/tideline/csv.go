@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/tideline-db/tideline/internal/errs"
 	"github.com/tideline-db/tideline/internal/jsonl"
@@ -33,7 +34,7 @@ func parseCSV(buf []byte, atEnd bool, cells []jsonl.Cell) ([]jsonl.Cell, int, er
 				cell.Text = bytes.TrimSuffix(cell.Text, []byte{'\r'})
 			}
 			if bytes.IndexByte(cell.Text, '"') >= 0 {
-				return cells, restOfLine(buf, at, atEnd), errs.Invalid("a quote stands inside a cell that does not begin with one")
+				return malformed(cells, buf, at, atEnd, "a quote stands inside a cell that does not begin with one")
 			}
 			cell.Null = len(cell.Text) == 0
 		}
@@ -54,20 +55,22 @@ func parseCSV(buf []byte, atEnd bool, cells []jsonl.Cell) ([]jsonl.Cell, int, er
 		case buf[at] == '\r' && at == len(buf)-1:
 			return cells, len(buf), nil
 		default:
-			return cells, restOfLine(buf, at, atEnd), errs.Invalid("%q follows a closing quote", buf[at])
+			return malformed(cells, buf, at, atEnd, fmt.Sprintf("%q follows a closing quote", buf[at]))
 		}
 	}
 }
 
-// restOfLine is what a malformed record takes, 0 when its line does not end in buf.
-func restOfLine(buf []byte, at int, atEnd bool) int {
-	if n := bytes.IndexByte(buf[at:], '\n'); n >= 0 {
-		return at + n + 1
+// malformed takes the rest of the line of a record that cannot be read, once all of
+// it is there.
+func malformed(cells []jsonl.Cell, buf []byte, at int, atEnd bool, reason string) ([]jsonl.Cell, int, error) {
+	n := bytes.IndexByte(buf[at:], '\n')
+	switch {
+	case n >= 0:
+		return cells, at + n + 1, errs.Invalid("%s", reason)
+	case atEnd:
+		return cells, len(buf), errs.Invalid("%s", reason)
 	}
-	if atEnd {
-		return len(buf)
-	}
-	return 0
+	return cells, 0, nil
 }
 
 // quoted reads a cell in quotes; n counts them as well.
