@@ -267,9 +267,7 @@ func (w *world) make(first int, level int, record arrow.RecordBatch) []manifest.
 			data, err := fs.ReadAll(ctx, w.disk, from, 1<<20)
 			require.NoError(t, err)
 			f.Level = level
-			to, err := w.reader().DataPath(b, f)
-			require.NoError(t, err)
-			w.put(to, data)
+			w.put(w.path+strings.TrimPrefix(from, scratch.Path()), data)
 			entries = append(entries, manifest.Entry{
 				Kind: manifest.Add, Partition: b.Partition, PartArity: len(w.def.PartitionBy), Bucket: b.Bucket, TotalBuckets: b.TotalBuckets, File: f,
 			})
