@@ -118,6 +118,7 @@ func (a *bucketActor) reclaim(m *messages.Reclaim) {
 	a.core.pinnedBytes.Add(pinned)
 	a.publish()
 	a.core.budget.Return(freed)
+	m.Done()
 }
 
 // consolidate offloads at most one merge at a time. The inputs are immutable, so

@@ -133,7 +133,8 @@ func (c *coordinator) adopt(chain *snapshot.Chain) {
 	}
 	c.core.adopted.Store(&Adopted{Snapshot: chain.Latest, Progress: chain.Progress})
 	c.unadopted = slices.DeleteFunc(c.unadopted, func(s *manifest.Snapshot) bool { return s.ID <= chain.Latest.ID })
+	c.core.reclaiming.Add(int64(len(handles)))
 	for _, h := range handles {
-		c.core.post(h.pid, &messages.Reclaim{CommittedEnd: progressEnd(chain.Progress, h.ID)})
+		c.core.post(h.pid, &messages.Reclaim{CommittedEnd: progressEnd(chain.Progress, h.ID), Done: c.core.reclaimed})
 	}
 }

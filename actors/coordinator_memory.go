@@ -177,7 +177,7 @@ func (c *coordinator) grantCredits() {
 // canFree reports whether bytes will come back without the waiting writer's help.
 func (c *coordinator) canFree() bool {
 	return c.core.settings.AutoCommit || c.pipeline.moving() || c.refreshing ||
-		len(c.unadopted) > 0 || c.core.pinnedBytes.Load() > 0
+		len(c.unadopted) > 0 || c.core.pinnedBytes.Load() > 0 || c.core.reclaiming.Load() > 0
 }
 
 func (c *coordinator) pin(m *messages.Pin) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tideline-db/tideline/bucket"
 	"github.com/tideline-db/tideline/internal/errs"
+	"github.com/tideline-db/tideline/messages"
 	"github.com/tideline-db/tideline/paimon/manifest"
 	"github.com/tideline-db/tideline/snapshot"
 )
@@ -40,6 +41,7 @@ type core struct {
 
 	live        atomic.Int64 // bucket actors not retired
 	pinnedBytes atomic.Int64 // bytes that only readers and tickets keep
+	reclaiming  atomic.Int64 // Reclaims on their way: bytes will come back without further help
 	feed        feed         // subscribers to commits
 
 	coordinator *actor.PID
@@ -112,6 +114,14 @@ func (c *core) poison(cause error) {
 	c.wakeWriter()
 	if c.coordinator != nil {
 		c.tell(&sessionFailed{})
+	}
+}
+
+// reclaimed is called by a bucket; the last one has waits for memory looked at
+// again, because nothing may have come back.
+func (c *core) reclaimed() {
+	if c.reclaiming.Add(-1) == 0 && c.budget.waiters.Load() > 0 {
+		c.tell(&messages.CreditsReturned{})
 	}
 }
 

@@ -28,6 +28,7 @@ type Cut struct {
 // come twice with the same end.
 type Reclaim struct {
 	CommittedEnd int64
+	Done         func() // called when the bytes went back
 }
 
 // RaiseSequence lifts the sequence watermark above foreign rows.
