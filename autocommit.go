@@ -85,14 +85,12 @@ func (a *autoCommit) trigger() {
 
 func (a *autoCommit) run() {
 	defer a.running.Done()
-	ctx, cancel := context.WithTimeout(context.Background(), waitShort)
-	defer cancel()
 	for {
 		a.bytes.Store(0)
 		begun := time.Now()
-		err := a.commit(ctx)
+		c, err := a.commit()
 		if done := a.table.options.AutoCommit.Done; done != nil {
-			done(time.Since(begun), err)
+			done(c, time.Since(begun), err)
 		}
 		if err != nil {
 			a.failure.Store(&err)
@@ -107,16 +105,19 @@ func (a *autoCommit) run() {
 	}
 }
 
-func (a *autoCommit) commit(ctx context.Context) error {
-	w := a.writer.Load()
-	p, err := w.actor.PrepareInBackground(ctx)
+// commit has its own time limit: triggers may keep run going for hours.
+func (a *autoCommit) commit() (Commit, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), waitShort)
+	defer cancel()
+	p, err := a.writer.Load().actor.PrepareInBackground(ctx)
 	if err != nil {
-		return err
+		return Commit{}, err
 	}
-	if _, err := a.table.Commit(ctx, preparedOf(p)); err != nil {
-		return err
+	c, err := a.table.Commit(ctx, preparedOf(p))
+	if err != nil {
+		return Commit{}, err
 	}
-	return a.table.Refresh(ctx)
+	return c, a.table.Refresh(ctx)
 }
 
 // Failure is the error of the last background commit, nil when it went well.

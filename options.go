@@ -58,7 +58,7 @@ type AutoCommit struct {
 	Bytes    int64         // bytes in memory that no prepare took
 	// Done is told how each of these commits ended and how long it took, from
 	// before its cut until it was adopted. It must not block.
-	Done func(took time.Duration, err error)
+	Done func(c Commit, took time.Duration, err error)
 }
 
 func (a AutoCommit) enabled() bool { return a.Interval > 0 || a.Bytes > 0 }

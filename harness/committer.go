@@ -27,6 +27,7 @@ type committer struct {
 type publication struct {
 	prepared tideline.Prepared
 	begun    time.Time
+	ended    chan struct{} // closed when it was published, or failed
 }
 
 // publishQueue bounds the prepares in flight.
@@ -37,12 +38,12 @@ func startCommitter(t *tideline.Table, w *tideline.Writer, rows int64, times *hi
 	go func() {
 		defer close(c.done)
 		for p := range c.queue {
-			if c.failed.Load() != nil {
-				continue
+			if c.failed.Load() == nil {
+				if err := c.publish(p); err != nil {
+					c.failed.Store(&err)
+				}
 			}
-			if err := c.publish(p); err != nil {
-				c.failed.Store(&err)
-			}
+			close(p.ended)
 		}
 	}()
 	return c
@@ -71,18 +72,30 @@ func (c *committer) wrote(ctx context.Context, rows int) error {
 	if c.every == 0 || c.waiting < c.every {
 		return c.err()
 	}
-	return c.cut(ctx)
+	_, err := c.cut(ctx)
+	return err
 }
 
 // cut prepares what was written since the last cut and has it published.
-func (c *committer) cut(ctx context.Context) error {
-	begun := time.Now()
-	prepared, err := c.writer.PrepareCommit(ctx)
+func (c *committer) cut(ctx context.Context) (publication, error) {
+	p := publication{begun: time.Now(), ended: make(chan struct{})}
+	var err error
+	if p.prepared, err = c.writer.PrepareCommit(ctx); err != nil {
+		return p, err
+	}
+	c.waiting = 0
+	c.queue <- p
+	return p, c.err()
+}
+
+// makeRoom commits everything and waits for it: then its memory is free, or held
+// by readers, for whom a write waits.
+func (c *committer) makeRoom(ctx context.Context) error {
+	p, err := c.cut(ctx)
 	if err != nil {
 		return err
 	}
-	c.waiting = 0
-	c.queue <- publication{prepared, begun}
+	<-p.ended
 	return c.err()
 }
 

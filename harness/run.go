@@ -89,13 +89,14 @@ func (r *run) setPhase(name string) { r.phase.Store(&name) }
 func (r *run) create(ctx context.Context) error {
 	o := tideline.Options{CommitUser: "sim", MemoryBytesMax: r.config.MemoryBytesMax}
 	if r.config.CommitInterval > 0 {
-		o.AutoCommit = tideline.AutoCommit{Interval: r.config.CommitInterval, Done: func(took time.Duration, err error) {
-			if err != nil {
+		o.AutoCommit = tideline.AutoCommit{Interval: r.config.CommitInterval, Done: func(c tideline.Commit, took time.Duration, err error) {
+			switch {
+			case err != nil:
 				r.failed.Add(1)
-				return
+			case c.ID > 0: // else there was nothing left to commit
+				r.commit.record(took)
+				r.commits.Add(1)
 			}
-			r.commit.record(took)
-			r.commits.Add(1)
 		}}
 	}
 	var err error
@@ -212,7 +213,7 @@ func (r *run) writeOne(ctx context.Context, c *committer, next ready, watch *wat
 	begun := time.Now()
 	ack, err := r.writer.WritePrepared(ctx, next.batch)
 	for tries := 0; errors.Is(err, tideline.ErrOverloaded) && tries < overloadTries; tries++ {
-		if err = c.cut(ctx); err == nil { // makes room
+		if err = c.makeRoom(ctx); err == nil {
 			ack, err = r.writer.WritePrepared(ctx, next.batch)
 		}
 	}

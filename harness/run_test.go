@@ -62,7 +62,7 @@ func TestTheSameSeedEndsInTheSameState(t *testing.T) {
 func TestAWrongReadIsReported(t *testing.T) {
 	var reads atomic.Int64
 	drop := func(b arrow.RecordBatch) arrow.RecordBatch {
-		if reads.Add(1) < 5 {
+		if b.NumCols() == 0 || reads.Add(1) < 5 { // a count has no rows to explain
 			return b
 		}
 		defer b.Release()

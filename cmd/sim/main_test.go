@@ -67,6 +67,9 @@ func TestAWrongReadExitsWithOne(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report.json")
 	drop := func(c *harness.Config) {
 		c.Tamper = func(b arrow.RecordBatch) arrow.RecordBatch {
+			if b.NumCols() == 0 { // a count has no rows to explain
+				return b
+			}
 			defer b.Release()
 			return b.NewSlice(0, max(0, b.NumRows()-1))
 		}
