@@ -181,24 +181,34 @@ func (p *projection) block(s *schema.Schema, full *merge.Block) *merge.Block {
 }
 
 // cut narrows a struct array to the members that want names, by field id. It
-// returns arr itself when nothing is to be done.
+// returns arr itself when nothing is to be done, else an array of its own that
+// whoever got it may release.
 func cut(arr arrow.Array, have, want schema.Type) arrow.Array {
 	if have.Kind != schema.Row || have.Equal(want) {
 		return arr
 	}
-	data := arr.Data()
+	data := cutData(arr.Data(), have, want)
+	defer data.Release()
+	return array.NewStructData(data)
+}
+
+// cutData is cut below the array; the result always carries a reference.
+func cutData(data arrow.ArrayData, have, want schema.Type) arrow.ArrayData {
+	if have.Kind != schema.Row || have.Equal(want) {
+		data.Retain()
+		return data
+	}
 	children := make([]arrow.ArrayData, len(want.Fields))
-	full := arr.(*array.Struct)
 	for i, f := range want.Fields {
 		at := slices.IndexFunc(have.Fields, func(o schema.Field) bool { return o.ID == f.ID })
-		child := cut(array.MakeFromData(full.Data().Children()[at]), have.Fields[at].Type, f.Type)
-		children[i] = child.Data()
+		children[i] = cutData(data.Children()[at], have.Fields[at].Type, f.Type)
+		defer children[i].Release()
 	}
 	dt, err := schema.ArrowType(want)
 	if err != nil { // the table could not have been opened
 		panic(err)
 	}
-	return array.NewStructData(array.NewData(dt, data.Len(), data.Buffers(), children, data.NullN(), data.Offset()))
+	return array.NewData(dt, data.Len(), data.Buffers(), children, data.NullN(), data.Offset())
 }
 
 // record returns the asked columns of a merged block as a record batch, which
@@ -207,6 +217,9 @@ func (p *projection) record(b *merge.Block) arrow.RecordBatch {
 	columns := make([]arrow.Array, len(p.pick))
 	for i, at := range p.pick {
 		columns[i] = cut(b.Columns[at], p.layout.Fields[at].Type, p.output[i].Type)
+		if columns[i] != b.Columns[at] {
+			defer columns[i].Release()
+		}
 	}
 	return array.NewRecordBatch(p.arrow, columns, int64(b.Rows))
 }
