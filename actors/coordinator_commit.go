@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/tideline-db/tideline/bucket"
 	"github.com/tideline-db/tideline/internal/errs"
@@ -170,7 +171,7 @@ func (c *coordinator) request(s *stage) snapshot.CommitRequest {
 		Position: s.Position, HasPosition: s.HasPosition, SchemaID: core.memory.Schema.ID,
 		Adopted: adopted.Snapshot, AdoptedProgress: adopted.Progress,
 		SessionID: core.settings.SessionID, Options: core.memory.Options,
-		BucketCount: core.memory.Options.Bucket, Published: c.unadopted,
+		BucketCount: core.memory.Options.Bucket, Published: slices.Clone(c.unadopted), // adopting changes it in place meanwhile
 	}
 	for _, h := range core.registry.Load().Handles {
 		request.Active = append(request.Active, progressKey(h.ID))
@@ -201,7 +202,9 @@ func (c *coordinator) published(m *messages.Published) {
 		return
 	}
 	if m.Err == nil {
-		c.unadopted = append(c.unadopted, m.Result.Snapshot)
+		if m.Result.Snapshot != nil {
+			c.unadopted = append(c.unadopted, m.Result.Snapshot)
+		}
 		c.finish(s, m.Result)
 		c.publishNext()
 		return
