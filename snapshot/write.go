@@ -31,6 +31,10 @@ type FileSpec struct {
 // writeBufferBytes is the buffer between the Parquet encoder and the store.
 const writeBufferBytes = 1 << 20
 
+// encodeBuffers serves the Parquet encoders of all files: they live as long as
+// one row group.
+var encodeBuffers datafile.Pool
+
 // WriteFiles writes the rows of source to new level-0 data files of one
 // partition-bucket and returns their metadata in key order. Files are split at
 // target-file-size. For a primary-key table source is one sorted, key-unique run
@@ -225,7 +229,7 @@ func (w *rolling) begin(ctx context.Context) error {
 	w.open = f
 	f.buffer = bufio.NewWriterSize(f.out, writeBufferBytes)
 	f.writer, err = datafile.NewWriter(f.buffer, w.fields, datafile.WriterOptions{
-		Compression: o.Compression, ZstdLevel: o.ZstdLevel, RowGroupBytes: o.BlockSize,
+		Compression: o.Compression, ZstdLevel: o.ZstdLevel, RowGroupBytes: o.BlockSize, Alloc: &encodeBuffers,
 	})
 	return err
 }

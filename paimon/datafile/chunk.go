@@ -32,11 +32,16 @@ type chunkInfo struct {
 	offset int64 // first byte of the first page, dictionary included
 	size   int64
 	values int64 // entries, nulls included
+	// encodings are all that pages and levels of the chunk use.
+	encodings []parquet.Encoding
 }
 
 // openChunk returns the decoder of a chunk. The stock decoder supports every
 // encoding, so it stands last.
 func openChunk(src io.ReaderAt, c chunkInfo, pool *sync.Pool) (chunkDecoder, error) {
+	if flat(c) {
+		return newFlatChunk(src, c), nil
+	}
 	if supported(c) {
 		return newStockChunk(src, c, pool)
 	}
@@ -154,14 +159,7 @@ type stockChunk struct {
 const stockBlock = 2048 // values decoded at once where they are copied
 
 func newStockChunk(src io.ReaderAt, c chunkInfo, pool *sync.Pool) (chunkDecoder, error) {
-	pages := &pageReader{src: src, at: c.offset, end: c.offset + c.size, codec: c.codec, left: c.values}
-	pages.width = plainWidth(c.descr)
-	if c.descr.MaxDefinitionLevel() > 0 {
-		pages.levelRuns++
-	}
-	if c.descr.MaxRepetitionLevel() > 0 {
-		pages.levelRuns++
-	}
+	pages := newPageReader(src, c)
 	// Some decoders never free their scratch, so it comes from the heap and not
 	// from the caller's allocator. The constructor is marked deprecated because it
 	// trusts its page source, which is the point here.

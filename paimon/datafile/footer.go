@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/metadata"
 	pqschema "github.com/apache/arrow-go/v18/parquet/schema"
@@ -217,6 +218,9 @@ func chunkOf(meta *metadata.FileMetaData, group, leaf int) (chunkInfo, error) {
 		offset: m.DataPageOffset,
 		size:   m.TotalCompressedSize,
 		values: m.NumValues,
+	}
+	for _, e := range m.Encodings {
+		c.encodings = append(c.encodings, parquet.Encoding(e))
 	}
 	if m.DictionaryPageOffset != nil && *m.DictionaryPageOffset > 0 && *m.DictionaryPageOffset < c.offset {
 		c.offset = *m.DictionaryPageOffset

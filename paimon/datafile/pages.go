@@ -57,6 +57,17 @@ type pageReader struct {
 	ioErr     error // the file could not be read; not a sign of damage
 }
 
+func newPageReader(src io.ReaderAt, c chunkInfo) *pageReader {
+	p := &pageReader{src: src, at: c.offset, end: c.offset + c.size, codec: c.codec, left: c.values, width: plainWidth(c.descr)}
+	if c.descr.MaxDefinitionLevel() > 0 {
+		p.levelRuns++
+	}
+	if c.descr.MaxRepetitionLevel() > 0 {
+		p.levelRuns++
+	}
+	return p
+}
+
 var zstdDecoders = sync.Pool{New: func() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
