@@ -125,6 +125,9 @@ func TestManyReadersAndCommittersOneWriter(t *testing.T) {
 			_, err := writer.Write(ctx, rows(t, pairs...))
 			require.NoError(t, err)
 			acked.Store(int64(b + 1))
+			if b == 20 || b == 40 {
+				until(t, "a commit", func() bool { return commits.Load() >= int64(b/20) || t.Failed() })
+			}
 		}
 		until(t, "two commits and some reads", func() bool { return commits.Load() >= 2 && reads.Load() >= 8 || t.Failed() })
 		close(stop)
@@ -400,7 +403,10 @@ func TestCloseUnderLoad(t *testing.T) {
 			}
 			return err
 		})
-		loop(func() error { _, err := table.Stats(context.Background()); return errors.Join(err, table.Refresh(context.Background())) })
+		loop(func() error {
+			_, err := table.Stats(context.Background())
+			return errors.Join(err, table.Refresh(context.Background()))
+		})
 		for range 4 {
 			<-began
 		}

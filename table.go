@@ -237,9 +237,12 @@ func (t *Table) recovery() (*snapshot.Progress, error) {
 	offsets := &progress.Offsets{}
 	for _, o := range t.options.RecoveryOffsets {
 		kvs := make([]path.KV, len(t.schema.PartitionKeys))
+		if len(o.Partition) != len(kvs) {
+			return nil, errs.Invalid("recovery offset of partition %v: want exactly the keys %v", o.Partition, t.schema.PartitionKeys)
+		}
 		for i, key := range t.schema.PartitionKeys {
 			text, ok := o.Partition[key]
-			if !ok || len(o.Partition) != len(kvs) {
+			if !ok {
 				return nil, errs.Invalid("recovery offset of partition %v: want exactly the keys %v", o.Partition, t.schema.PartitionKeys)
 			}
 			kvs[i] = path.KV{Key: key, Value: text}
