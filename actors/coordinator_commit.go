@@ -159,6 +159,7 @@ func (c *coordinator) publishNext() {
 		}
 		c.publishing = true
 		s.state, s.tried = publishing, true
+		c.core.publish.Store(s.Epoch)
 		c.offload(c.publishJob(s))
 	}
 }

@@ -36,6 +36,7 @@ type core struct {
 	stalled  atomic.Pointer[func()]  // wakes a writer that waits for the frontier
 	waits    atomic.Int64            // ids of waits for credits
 	epochs   atomic.Int64            // newest epoch given; only the holder of the lease gives one
+	publish  atomic.Int64            // cut of the newest prepare whose publication began: no snapshot of ours holds later writes
 	prepares atomic.Int64            // numbers of prepares, over all writers of the session
 	offsets  atomic.Int32            // offsetMode of the session, once its first write decided it
 
