@@ -120,8 +120,7 @@ func countFiles(files []messages.Flushed) (n int) {
 // commit publishes a prepare after all earlier ones. Repeating it is answered
 // with the first result.
 func (c *coordinator) commit(m *messages.Commit) {
-	if result, ok := c.pipeline.done[m.Number]; ok {
-		result.AlreadyThere = true
+	if result, ok := c.pipeline.result(m.Number); ok {
 		m.Reply(result, nil)
 		return
 	}
@@ -131,7 +130,7 @@ func (c *coordinator) commit(m *messages.Commit) {
 	}
 	s := c.pipeline.find(m.Number)
 	if s == nil {
-		m.Reply(snapshot.CommitResult{}, errs.Invalid("prepare %d is unknown to this session, or was aborted; nothing was committed", m.Number))
+		m.Reply(snapshot.CommitResult{}, errs.Invalid("prepare %d is unknown to this session, was aborted, or was committed too long ago to be remembered; nothing was committed", m.Number))
 		return
 	}
 	if err := c.core.poisoned(); err != nil {

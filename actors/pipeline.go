@@ -21,8 +21,12 @@ import (
 type pipeline struct {
 	stages []*stage            // unpublished, oldest first
 	ends   map[bucket.ID]int64 // committed or prepared end that the next range of a bucket follows
-	done   map[int64]snapshot.CommitResult
-	newest int64 // highest number ever announced
+	newest int64               // highest number ever announced
+
+	done      map[int64]snapshot.CommitResult // of published stages that made a snapshot
+	order     []int64                         // the keys of done
+	forgotten int64                           // highest number whose result was dropped from done
+	aborted   map[int64]struct{}
 }
 
 type stageState int
@@ -49,11 +53,12 @@ type stage struct {
 	replies    []func(snapshot.CommitResult, error)
 }
 
-// keptResults bounds the results remembered for repeated commits.
+// keptResults bounds the results remembered for repeated commits; that a prepare
+// had nothing to commit is known without remembering it.
 const keptResults = 1024
 
 func newPipeline() *pipeline {
-	return &pipeline{ends: map[bucket.ID]int64{}, done: map[int64]snapshot.CommitResult{}}
+	return &pipeline{ends: map[bucket.ID]int64{}, done: map[int64]snapshot.CommitResult{}, aborted: map[int64]struct{}{}}
 }
 
 func (p *pipeline) announce(m messages.Prepare, identifier int64) *stage {
@@ -152,8 +157,26 @@ func (p *pipeline) next() *stage {
 // published takes the oldest stage out and remembers its result.
 func (p *pipeline) published(s *stage, result snapshot.CommitResult) {
 	p.stages = p.stages[1:]
+	if result.Snapshot == nil {
+		return
+	}
 	p.done[s.Number] = result
-	delete(p.done, s.Number-keptResults)
+	if p.order = append(p.order, s.Number); len(p.order) > keptResults {
+		p.forgotten = p.order[0]
+		delete(p.done, p.forgotten)
+		p.order = p.order[1:]
+	}
+}
+
+// result answers a repeated commit: what became of a stage that left the
+// pipeline by being published, if that is still known.
+func (p *pipeline) result(number int64) (snapshot.CommitResult, bool) {
+	if result, ok := p.done[number]; ok {
+		result.AlreadyThere = true
+		return result, true
+	}
+	_, aborted := p.aborted[number]
+	return snapshot.CommitResult{}, number > p.forgotten && number <= p.newest && !aborted && p.find(number) == nil
 }
 
 // abort takes the newest stage out, when it is surely unpublished, and gives its
@@ -167,6 +190,7 @@ func (p *pipeline) abort(number int64) (*stage, bool) {
 		return nil, false
 	}
 	p.stages = p.stages[:len(p.stages)-1]
+	p.aborted[number] = struct{}{}
 	for _, m := range last.files {
 		p.ends[m.ID] = m.Message.Follows
 	}
