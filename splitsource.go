@@ -25,6 +25,22 @@ import (
 // a decoder pays per batch; the merge cuts its output to the reader's size.
 const fileBatchRows = 32 << 10
 
+// decodeBuffers serves the decoders of files that are merged: the merge copies
+// what it returns, so their batches live only as long as a window of it.
+var decodeBuffers datafile.Pool
+
+// decodeAllocator is where the batches of a split's files live. An allocator
+// that the caller chose is never replaced, and rows that may be handed out as
+// they were decoded come from it as well.
+func (p *Plan) decodeAllocator(split *Split) memory.Allocator {
+	chosen := p.scan.table.options.Allocator
+	merged := len(split.Files) > 1 || split.memory != nil
+	if chosen == memory.DefaultAllocator && merged && p.schema.IsPrimaryKey() {
+		return &decodeBuffers
+	}
+	return chosen
+}
+
 // check refuses a split that cannot be read right, before anything is read.
 func (p *Plan) check(ctx context.Context, split *Split) error {
 	for _, f := range split.Files {
@@ -210,7 +226,7 @@ func (s *fileSource) open(ctx context.Context) error {
 	if s.file, err = t.options.IO.Open(ctx, name); err != nil {
 		return err
 	}
-	reader, err := datafile.Open(ctx, s.file, datafile.ReaderOptions{Alloc: t.options.Allocator})
+	reader, err := datafile.Open(ctx, s.file, datafile.ReaderOptions{Alloc: p.decodeAllocator(s.split)})
 	if err != nil {
 		return err
 	}
