@@ -9,13 +9,12 @@ import (
 
 // ready is a batch that waits for its turn at the writer.
 type ready struct {
-	batch    *tideline.Batch
-	changes  []Change
-	watch    *watched
-	check    *Checkpoint
-	rows     int
-	position int64 // number of the write, from 1
-	err      error
+	batch   *tideline.Batch
+	changes []Change
+	watch   *watched
+	check   *Checkpoint
+	rows    int
+	err     error
 }
 
 // watched is a row to look for in scans.
