@@ -578,3 +578,36 @@ func TestCommitGivesUpAfterItsRetries(t *testing.T) {
 	require.NoError(t, table.Refresh(t.Context()))
 	require.ElementsMatch(t, []string{"1=a", "11=flink", "12=flink"}, read(t, table.Scan()))
 }
+
+// CON-03: a full compaction wins the race for the id; both are in the table.
+func TestCommitRacesWithACompaction(t *testing.T) {
+	w := newWorld(t, keyed())
+	table, writer := w.session()
+	put(t, writer, 1, "a", 2, "b")
+	commit(t, writer)
+	put(t, writer, 1, "A")
+	commit(t, writer)
+	remove(t, writer, 2)
+	p := prepare(t, writer)
+	raced := false
+	w.io.SetPlan(fault.Plan{Hook: func(op fault.Op) fault.Decision {
+		if op.Kind == fault.CreateIfAbsent && strings.HasSuffix(op.Name, "snapshot-3") && !raced {
+			raced = true
+			w.compact()
+		}
+		return fault.Decision{}
+	}})
+	c := publish(t, table, p)
+	require.EqualValues(t, 4, c.ID)
+	require.Equal(t, []string{"0:4"}, ends(t, table, 0))
+	require.NoError(t, table.Refresh(t.Context()))
+	require.Equal(t, []string{"1=A"}, read(t, table.Scan()))
+	levels := map[int]int{}
+	for _, f := range w.files()[0].Files {
+		levels[f.Level]++
+	}
+	require.Equal(t, map[int]int{0: 1, 5: 1}, levels)
+	s, err := w.reader().Snapshot(t.Context(), 3)
+	require.NoError(t, err)
+	require.Equal(t, manifest.KindCompact, s.CommitKind)
+}

@@ -456,3 +456,51 @@ func TestUnwritableFolder(t *testing.T) {
 	require.ErrorContains(t, err, "read-only")
 	require.Equal(t, []string{"1=a"}, read(t, committed(table)))
 }
+
+var regions = tideline.Definition{Columns: regional, PrimaryKey: []string{"region", "id"}, PartitionBy: []string{"region"}}
+
+// REC-03: partition-buckets continue their own offsets and sequence numbers.
+func TestPartitionBucketsContinueTheirOwnNumbers(t *testing.T) {
+	w := newWorld(t, regions)
+	_, writer := w.session()
+	write := func(text string, kinds ...int8) {
+		_, err := writer.Write(t.Context(), fromJSON(t, regional, text), tideline.Kinds(kinds))
+		require.NoError(t, err)
+	}
+	write(`[{"region":"p0","id":1,"name":"a"},{"region":"p1","id":1,"name":"a"},{"region":"p1","id":2,"name":"b"},{"region":"p0","id":2,"name":"b"},{"region":"p1","id":3,"name":"c"}]`, ins, ins, ins, ins, ins)
+	commit(t, writer)
+	table, writer := w.session()
+	write(`[{"region":"p0","id":1,"name":"A"},{"region":"p1","id":2},{"region":"p0","id":3,"name":"c"},{"region":"p1","id":4,"name":"d"}]`, upd, del, ins, ins)
+	commit(t, writer)
+	require.Equal(t, []string{"region=p0/0:4", "region=p1/0:5"}, ends(t, table, 0))
+	for _, b := range w.files() {
+		newest := b.Files[len(b.Files)-1]
+		want := map[string][2]int64{"p0": {2, 3}, "p1": {3, 4}}[b.PartitionValues[0].(string)]
+		require.Equal(t, want, [2]int64{newest.MinSeq, newest.MaxSeq})
+	}
+	require.ElementsMatch(t, []string{"p0=1=A", "p0=2=b", "p0=3=c", "p1=1=a", "p1=3=c", "p1=4=d"}, read(t, table.Scan()))
+}
+
+// REC-12: an active partition was dropped; the session ends, the replay is complete.
+func TestDroppedActivePartition(t *testing.T) {
+	w := newWorld(t, regions)
+	table, writer := w.session()
+	write := func(text string) {
+		_, err := writer.Write(t.Context(), fromJSON(t, regional, text))
+		require.NoError(t, err)
+	}
+	write(`[{"region":"p0","id":1},{"region":"p1","id":1},{"region":"p1","id":2},{"region":"p1","id":3}]`)
+	commit(t, writer)
+	write(`[{"region":"p0","id":2}]`)
+	used := stats(t, table).UsedBytes
+	w.foreign("OVERWRITE", w.drop(func(b bucketFiles) bool { return b.PartitionValues[0] != "p0" })...)
+	require.ErrorIs(t, table.Refresh(t.Context()), tideline.ErrPoisoned)
+	require.Equal(t, used, stats(t, table).UsedBytes)
+	require.Equal(t, []string{"region=p1/0:3"}, ends(t, table, 0))
+	require.NoError(t, writer.Close(t.Context()))
+	table, writer = w.session()
+	write(`[{"region":"p0","id":1},{"region":"p0","id":2}]`)
+	require.Len(t, read(t, table.Scan()), 5)
+	commit(t, writer)
+	require.Equal(t, []string{"region=p0/0:2", "region=p1/0:3"}, ends(t, table, 0))
+}
