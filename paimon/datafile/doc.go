@@ -24,7 +24,8 @@
 //
 // Message paimon_schema, field ids everywhere, data page v1, zstd level 1,
 // PLAIN values; a dictionary for _VALUE_KIND and for the columns that the caller
-// names. No DELTA and no BYTE_STREAM_SPLIT encoding, which some releases of
+// names. Chunks of numbers that zstd does not make smaller, by a sample of the
+// first rows, are stored uncompressed. No DELTA and no BYTE_STREAM_SPLIT encoding, which some releases of
 // Paimon read wrongly or not at all. INT96 timestamps use floor division.
 //
 // # What is read

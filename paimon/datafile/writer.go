@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
+	pqschema "github.com/apache/arrow-go/v18/parquet/schema"
 
 	"github.com/tideline-db/tideline/internal/errs"
 	"github.com/tideline-db/tideline/paimon/schema"
@@ -64,8 +65,10 @@ type Writer struct {
 	fields    []schema.Field
 	leaves    []int // leaf columns below each field
 	opts      WriterOptions
+	root      *pqschema.GroupNode
+	props     []parquet.WriterProperty
 	sink      *countingWriter
-	pq        *file.Writer
+	pq        *file.Writer // nil until the first rows have shown what compresses
 	group     file.BufferedRowGroupWriter
 	groupRaw  int64 // Arrow bytes in the open row group
 	rows      int64
@@ -90,7 +93,7 @@ func NewWriter(dst io.Writer, fields []schema.Field, o WriterOptions) (*Writer, 
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{fields: fields, opts: o, sink: &countingWriter{w: dst}}
+	w := &Writer{fields: fields, opts: o, root: root, props: props, sink: &countingWriter{w: dst}}
 	if w.opts.RowGroupBytes <= 0 {
 		w.opts.RowGroupBytes = defaultRowGroupBytes
 	}
@@ -98,17 +101,22 @@ func NewWriter(dst io.Writer, fields []schema.Field, o WriterOptions) (*Writer, 
 		w.leaves = append(w.leaves, leafCount(f.Type))
 		w.stats = append(w.stats, newStatsCollector(f.Type, o.SkipMinMax != nil && o.SkipMinMax(f.Name)))
 	}
-	err = guard("start the file", func() (err error) {
-		w.pq, err = file.NewParquetWriterWithError(w.sink, root, file.WithWriterProps(props))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
 	return w, nil
 }
 
-func (o WriterOptions) properties() (*parquet.WriterProperties, error) {
+// start begins the file once its first rows, if any, are known.
+func (w *Writer) start(first arrow.RecordBatch) (err error) {
+	props := w.props
+	if first != nil {
+		for _, name := range w.opts.incompressible(w.fields, first) {
+			props = append(props, parquet.WithCompressionFor(name, compress.Codecs.Uncompressed))
+		}
+	}
+	w.pq, err = file.NewParquetWriterWithError(w.sink, w.root, file.WithWriterProps(parquet.NewWriterProperties(props...)))
+	return err
+}
+
+func (o WriterOptions) properties() ([]parquet.WriterProperty, error) {
 	codec, level := compress.Codecs.Zstd, o.ZstdLevel
 	switch strings.ToLower(o.Compression) {
 	case "", "zstd":
@@ -152,7 +160,7 @@ func (o WriterOptions) properties() (*parquet.WriterProperties, error) {
 	for _, name := range o.Dictionary {
 		props = append(props, parquet.WithDictionaryPath(parquet.ColumnPath{name}, true))
 	}
-	return parquet.NewWriterProperties(props...), nil
+	return props, nil
 }
 
 // Write appends a batch whose columns are the writer's fields in order, in the
@@ -207,6 +215,11 @@ func (w *Writer) check(b arrow.RecordBatch) error {
 }
 
 func (w *Writer) writePiece(b arrow.RecordBatch) error {
+	if w.pq == nil {
+		if err := w.start(b); err != nil {
+			return err
+		}
+	}
 	if w.group == nil {
 		g, err := w.pq.AppendBufferedRowGroupChecked()
 		if err != nil {
@@ -291,10 +304,18 @@ func (w *Writer) Close() (Result, error) {
 	}
 	w.closed = true
 	err := guard("finish the file", func() error {
+		if w.pq == nil && w.err == nil { // no rows
+			if err := w.start(nil); err != nil {
+				return err
+			}
+		}
 		if w.err == nil && w.group != nil {
 			if err := w.endGroup(); err != nil {
 				return err
 			}
+		}
+		if w.pq == nil {
+			return nil
 		}
 		return w.pq.Close()
 	})
