@@ -158,3 +158,29 @@ func TestManyBatchesOfEverySize(t *testing.T) {
 		})
 	}
 }
+
+func TestAPositionIsCommittedEvenWithoutRows(t *testing.T) {
+	ctx := t.Context()
+	table := createPeople(t, nil)
+	w, err := table.Writer(ctx)
+	require.NoError(t, err)
+	_, err = w.Write(ctx, rows(t, 1, "ada"))
+	require.NoError(t, err)
+	_, err = w.Commit(ctx, tideline.Position([]byte("a")))
+	require.NoError(t, err)
+	c, err := w.Commit(ctx, tideline.Position([]byte("b")))
+	require.NoError(t, err)
+	require.EqualValues(t, 2, c.ID)
+	again, err := table.Commit(ctx, tideline.Prepared{Number: 2})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, again.ID)
+	require.True(t, again.AlreadyThere)
+	c, err = w.Commit(ctx)
+	require.NoError(t, err)
+	require.Zero(t, c.ID, "nothing prepared: no snapshot, no error")
+	p, err := table.Progress(ctx, 0)
+	require.NoError(t, err)
+	require.Equal(t, "b", string(p.Position))
+	require.ElementsMatch(t, []string{"1=ada"}, read(t, table.Scan()))
+	require.NoError(t, w.Close(ctx))
+}

@@ -27,13 +27,13 @@ import (
 //	        |        | any error: read snapshot-N back
 //	        +-- somebody else's     ours --> published     neither --> errs.ErrOutcomeUnknown
 //
-// A request without rows publishes nothing. Every error other than
+// A request without rows publishes nothing, unless it moves the position. Every error other than
 // errs.ErrOutcomeUnknown means: not published by this call, and the data files
 // are untouched. After errs.ErrOutcomeUnknown no file is deleted; committing the
 // same request again finds out.
 func (t *Table) Commit(ctx context.Context, req CommitRequest) (CommitResult, error) {
 	c, err := t.newCommitter(ctx, &req)
-	if err != nil || len(c.folds) == 0 {
+	if err != nil || len(c.folds) == 0 && !req.HasPosition {
 		return CommitResult{}, err
 	}
 	if err := c.checkFiles(ctx); err != nil {
@@ -238,6 +238,9 @@ func (c *committer) checkTable(ctx context.Context, b *base) error {
 		if !slices.Equal(latest.PrimaryKeys, c.schema.PrimaryKeys) || !slices.Equal(latest.PartitionKeys, c.schema.PartitionKeys) {
 			return errs.Wrap(errs.ErrConflict, "not published: keys of table %s were altered by schema %d", c.t.Root, latest.ID)
 		}
+		if err := c.checkTypes(latest); err != nil {
+			return err
+		}
 	}
 	if c.req.BucketCount <= 0 {
 		return nil
@@ -251,6 +254,27 @@ func (c *committer) checkTable(ctx context.Context, b *base) error {
 		part := c.folds[i].key.Partition
 		if n, ok := sum.totals[part]; ok && n > 0 && n != c.req.BucketCount {
 			return errs.Wrap(errs.ErrConflict, "not published: partition %q of table %s has %d buckets and this commit %d; a rescale needs an overwrite", part, c.t.Root, n, c.req.BucketCount)
+		}
+	}
+	return nil
+}
+
+// checkTypes refuses a commit whose columns got another type meanwhile; added,
+// renamed and dropped columns are fine.
+func (c *committer) checkTypes(latest *schema.Schema) error {
+	now := make(map[int]schema.Field, len(latest.Fields))
+	for _, f := range latest.Fields {
+		now[f.ID] = f
+	}
+	for _, f := range c.schema.Fields {
+		n, ok := now[f.ID]
+		if !ok {
+			continue
+		}
+		was, is := f.Type, n.Type
+		was.Nullable, is.Nullable = true, true
+		if !was.Equal(is) {
+			return errs.Wrap(errs.ErrConflict, "not published: column %s of table %s was altered from %s to %s by schema %d", f.Name, c.t.Root, f.Type, n.Type, latest.ID)
 		}
 	}
 	return nil

@@ -69,11 +69,27 @@ func TestNothingPreparedPublishesNothing(t *testing.T) {
 	w := newWorld(t, "pk")
 	s := w.session("loader")
 	for _, req := range []CommitRequest{s.prepare(), s.prepare(part{"eu", 0, 0, 0})} {
+		req.Position, req.HasPosition = nil, false
 		r, err := s.table.Commit(w.ctx, req)
 		require.NoError(t, err)
 		require.Equal(t, CommitResult{}, r)
 	}
 	require.Nil(t, w.latest())
+}
+
+func TestAPositionAloneIsPublishedOnce(t *testing.T) {
+	w := newWorld(t, "pk")
+	s := w.session("loader")
+	req := s.prepare()
+	req.Position, req.HasPosition = []byte("here"), true
+	first, err := s.table.Commit(w.ctx, req)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, first.SnapshotID)
+	again, err := s.table.Commit(w.ctx, req)
+	require.NoError(t, err)
+	require.True(t, again.AlreadyThere)
+	require.EqualValues(t, 1, again.SnapshotID)
+	require.EqualValues(t, 1, w.latest().ID)
 }
 
 func TestRowsThatCancelledOutStillAdvanceProgress(t *testing.T) {

@@ -65,7 +65,7 @@ func (t *Table) find(ctx context.Context, c *committer) (found, latest *manifest
 }
 
 // holds reports whether s added all files of c. A commit without files is known
-// by its session and by the ends of its ranges.
+// by its session and by the ends of its ranges, if it has any.
 func (t *Table) holds(ctx context.Context, c *committer, s *manifest.Snapshot) (bool, error) {
 	want := map[string]bool{}
 	for i := range c.folds {
@@ -78,7 +78,7 @@ func (t *Table) holds(ctx context.Context, c *committer, s *manifest.Snapshot) (
 			return false, nil
 		}
 		p, err := t.Progress(ctx, s)
-		return err == nil && cover(c.folds, p) == covered, err
+		return err == nil && (len(c.folds) == 0 || cover(c.folds, p) == covered), err
 	}
 	d, err := t.delta(ctx, s)
 	if err != nil {

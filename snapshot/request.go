@@ -60,7 +60,7 @@ type CommitRequest struct {
 const userBytesMax = 200
 
 // CommitResult says what a commit did. The zero value answers a request with
-// nothing prepared: no snapshot, no error.
+// nothing prepared and no position: no snapshot, no error.
 type CommitResult struct {
 	// SnapshotID and Snapshot are the snapshot that holds the commit.
 	SnapshotID int64

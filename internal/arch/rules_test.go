@@ -34,6 +34,7 @@ var arrows = []struct {
 	{"paimon/*", []string{"paimon/*", "=fs", "internal"}},
 	{"fs/*", []string{"fs", "internal"}},
 	{"=fs", []string{"internal"}},
+	{"=internal/jsonl", []string{"paimon/*", "internal"}}, // values of the format as text
 	{"internal", []string{"internal", "=fs"}},
 }
 
