@@ -51,6 +51,10 @@ sim-short: ## a minute of verified load on every kind of table
 bench: ## measure against control kernels; a table here, bench/results.json beside it
 	$(GO) run ./bench
 
+.PHONY: bench-smoke
+bench-smoke: ## one quick round of every benchmark, to see that they run
+	$(GO) run ./bench -rows 100000 -rounds 1 -json bin/bench-smoke.json
+
 .PHONY: fuzz-short
 fuzz-short: ## ten seconds of fuzzing for every decoder
 	@for target in $$(grep -rhoE '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | sed 's/func //' | sort -u); do \
