@@ -50,6 +50,11 @@ sim-short: ## a minute of verified load on every kind of table
 .PHONY: bench
 bench: ## measure against control kernels; a table here, bench/results.json beside it
 	$(GO) run ./bench
+	cd bench/peers && $(GO) run ./pebble -json ../results.json
+
+.PHONY: peers
+peers: ## compare with pypaimon-rust on one core (needs Python and the network)
+	./bench/peers/run.sh T1 3
 
 .PHONY: bench-smoke
 bench-smoke: ## one quick round of every benchmark, to see that they run
