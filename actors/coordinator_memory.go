@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -45,38 +46,45 @@ func (c *coordinator) restoreNext() {
 	}
 	adopted := core.adopted.Load()
 	c.offload(func(ctx jobContext) any {
-		restored, err := restore(ctx, core, adopted, missing)
-		return &messages.Spawned{Request: request, Restored: restored, Err: err}
+		restored, seen, err := restore(ctx, core, adopted, missing)
+		return &messages.Spawned{Request: request, Restored: restored, Seen: seen, Err: err}
 	})
 }
 
 // restore reads the counters of new buckets from the latest snapshot, not from
 // the adopted one. An end that somebody else moved since then fences: this
-// session has seen neither those rows nor their offsets (DESIGN §3).
-func restore(ctx context.Context, core *core, adopted *Adopted, parts []*bucket.Part) ([]bucket.Restore, error) {
+// session has seen neither those rows nor their offsets (DESIGN §3). seen is the
+// snapshot that was read.
+func restore(ctx context.Context, core *core, adopted *Adopted, parts []*bucket.Part) (_ []bucket.Restore, seen int64, _ error) {
 	chain, err := core.table.Follow(ctx, adopted.Snapshot, adopted.Progress)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	restored := make([]bucket.Restore, len(parts))
 	for i, part := range parts {
 		end := progressEnd(chain.Progress, part.ID)
 		if known := progressEnd(adopted.Progress, part.ID); end != known {
-			return nil, errs.Wrap(errs.ErrFenced, "bucket %s: its committed end moved from %d to %d since this session opened; another writer owns it", part.ID, known, end)
+			return nil, 0, errs.Wrap(errs.ErrFenced, "bucket %s: its committed end moved from %d to %d since this session opened; another writer owns it", part.ID, known, end)
 		}
 		last, err := core.table.MaxSequence(ctx, chain.Latest, part.PartitionRow, int(part.ID.Bucket))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		restored[i] = bucket.Restore{NextOffset: end, NextSeq: last + 1, CommittedEnd: end}
 	}
-	return restored, nil
+	return restored, (&Adopted{Snapshot: chain.Latest}).ID(), nil
 }
 
 func (c *coordinator) spawned(m *messages.Spawned) {
 	c.jobs--
 	c.restoring = false
 	if len(c.spawning) == 0 { // the session failed meanwhile; everybody was answered
+		return
+	}
+	if m.Err == nil && len(m.Restored) > 0 && c.core.adopted.Load().ID() > m.Seen {
+		// What was adopted meanwhile raised the watermarks of the buckets that were
+		// there; the new ones read theirs again.
+		c.restoreNext()
 		return
 	}
 	waiting := c.spawning[0]
@@ -111,7 +119,7 @@ func (c *coordinator) start(part *bucket.Part, counters bucket.Restore) *Handle 
 	core := c.core
 	props := actor.PropsFromProducer(
 		func() actor.Actor { return &bucketActor{core: core, handle: h, state: state} },
-		actor.WithMailbox(func() actor.Mailbox { return newMailbox(core.runtime.Batch()) }),
+		actor.WithMailbox(func() actor.Mailbox { h.mailbox = newMailbox(core.runtime.Batch()); return h.mailbox }),
 		actor.WithDispatcher(core.runtime.Dispatcher()),
 		actor.WithSupervisor(stopOnFailure),
 	)
@@ -172,6 +180,16 @@ func (c *coordinator) grantCredits() {
 		m.Ready(errs.Wrap(errs.ErrOverloaded, "%d bytes do not fit: %d of %d are in use and no commit is under way that could free them; nothing was written", m.Bytes, used, limit))
 	}
 	c.waits = nil
+}
+
+// commitFailed answers the writes that relied on a background commit: the next
+// one begins only with another write.
+func (c *coordinator) commitFailed(m *messages.CommitFailed) {
+	waits := c.waits
+	c.waits = nil
+	for _, wait := range waits {
+		wait.Ready(fmt.Errorf("%w: %d bytes do not fit and the background commit failed; nothing was written: %w", errs.ErrOverloaded, wait.Bytes, m.Err))
+	}
 }
 
 // canFree reports whether bytes will come back without the waiting writer's help.

@@ -14,7 +14,9 @@ type Handle struct {
 	ID   bucket.ID
 	Part *bucket.Part // the partition the bucket belongs to, as its first part described it; rows are not kept
 	pid  *actor.PID
-	view atomic.Pointer[bucket.View]
+	// mailbox is that of pid, for a writer that runs the bucket's turn itself.
+	mailbox *mailbox
+	view    atomic.Pointer[bucket.View]
 
 	// The writer's mirror of the counters, so that it can refuse a batch before
 	// anything is posted. Only the holder of the lease touches them.

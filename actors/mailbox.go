@@ -25,7 +25,7 @@ type mailbox struct {
 	dispatcher   actor.Dispatcher
 }
 
-func newMailbox(batch int) actor.Mailbox {
+func newMailbox(batch int) *mailbox {
 	m := &mailbox{batch: batch}
 	m.user.init()
 	m.system.init()
@@ -48,6 +48,17 @@ func (m *mailbox) PostUserMessage(message any) {
 func (m *mailbox) PostSystemMessage(message any) {
 	m.system.push(message)
 	m.schedule()
+}
+
+// postAndRun queues a message like PostUserMessage, but when nobody has the
+// actor's turn it is taken here and now, on the caller's goroutine. A writer that
+// would only wait for the answer so keeps its processor, instead of handing it to
+// another goroutine and waiting to get it back.
+func (m *mailbox) postAndRun(message any) {
+	m.user.push(message)
+	if m.scheduled.CompareAndSwap(false, true) {
+		m.run()
+	}
 }
 
 // schedule arms one run unless one is armed already. It is called after every

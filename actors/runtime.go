@@ -25,6 +25,9 @@ type Runtime interface {
 	// handled in one turn.
 	Dispatcher() actor.Dispatcher
 	Batch() int
+	// CallerRuns allows a writer to run the turn of a bucket on its own goroutine;
+	// a simulation, which picks every turn, does not.
+	CallerRuns() bool
 	// Now is monotonic time since the runtime began; WallMillis is wall-clock
 	// time in Unix milliseconds and decides nothing; LocalMillis is the local
 	// wall clock encoded as if it were UTC (FORMAT §4.5 _CREATION_TIME).
@@ -94,6 +97,7 @@ func quietSystem() *actor.ActorSystem {
 func (r *liveRuntime) System() *actor.ActorSystem   { return r.system() }
 func (r *liveRuntime) Dispatcher() actor.Dispatcher { return r.turns }
 func (r *liveRuntime) Batch() int                   { return runBatch }
+func (r *liveRuntime) CallerRuns() bool             { return true }
 func (r *liveRuntime) Now() time.Duration           { return time.Since(r.began) }
 func (r *liveRuntime) WallMillis() int64            { return time.Now().UnixMilli() }
 

@@ -51,6 +51,7 @@ func (r *scripted) System() *actor.ActorSystem                { return r.system 
 func (r *scripted) Dispatcher() actor.Dispatcher              { return r }
 func (r *scripted) Schedule(fn func())                        { r.turns = append(r.turns, fn) }
 func (r *scripted) Throughput() int                           { return 1 }
+func (r *scripted) CallerRuns() bool                          { return false }
 func (r *scripted) Batch() int                                { return 1 }
 func (r *scripted) Now() time.Duration                        { return r.now }
 func (r *scripted) WallMillis() int64                         { return 1_700_000_000_000 + r.now.Milliseconds() }

@@ -123,6 +123,7 @@ func (w *Writer) Write(ctx context.Context, p *bucket.Prepared, try bool) (Ack, 
 		return Ack{}, err
 	}
 	if len(parts) == 0 { // a replay of what is committed already
+		w.core.offsets.Store(modeOf(p.Parts))
 		return Ack{Epoch: w.core.frontier.At(), Skipped: skipped}, nil
 	}
 	bytes := int64(0)
@@ -134,12 +135,17 @@ func (w *Writer) Write(ctx context.Context, p *bucket.Prepared, try bool) (Ack, 
 	if err := w.admit(ctx, bytes, try); err != nil {
 		return Ack{}, err
 	}
+	w.core.offsets.Store(modeOf(parts))
 	epoch := w.begin(len(parts))
 	for i, part := range parts {
 		h := w.buckets[part.ID]
 		h.advance(part)
 		w.dirty[h] = struct{}{}
-		w.core.post(h.pid, w.message(i, epoch, part))
+		if m := w.message(i, epoch, part); i == len(parts)-1 && w.core.runtime.CallerRuns() {
+			h.mailbox.postAndRun(m) // the others run beside it
+		} else {
+			w.core.post(h.pid, m)
+		}
 	}
 	if err := w.await(epoch); err != nil {
 		return Ack{}, err
@@ -181,14 +187,18 @@ func (w *Writer) spawn(ctx context.Context, parts []*bucket.Part) error {
 	return nil
 }
 
+func modeOf(parts []*bucket.Part) offsetMode {
+	if parts[0].OffsetsGiven {
+		return offsetsOfCaller
+	}
+	return offsetsOfEngine
+}
+
 // check refuses what a bucket would have to refuse, before anything is posted,
 // and cuts off replayed rows: those below the committed end at open, until the
 // bucket accepted its first row. It changes nothing.
 func (w *Writer) check(parts []*bucket.Part) ([]*bucket.Part, int, error) {
-	mode := offsetsOfEngine
-	if parts[0].OffsetsGiven {
-		mode = offsetsOfCaller
-	}
+	mode := modeOf(parts)
 	if known := w.core.offsets.Load(); known != offsetsUndecided && known != mode {
 		return nil, 0, errs.Invalid("offsets come either from the caller or from the engine, one way for a whole session; nothing was written")
 	}
@@ -216,7 +226,6 @@ func (w *Writer) check(parts []*bucket.Part) ([]*bucket.Part, int, error) {
 			return nil, 0, errs.Invalid("bucket %s: %d more rows would exhaust its offsets or sequence numbers (next offset %d, next sequence %d); nothing was written", part.ID, part.Rows, h.nextOffset, h.nextSeq)
 		}
 	}
-	w.core.offsets.Store(mode)
 	return accepted, skipped, nil
 }
 
@@ -233,9 +242,6 @@ func (w *Writer) admit(ctx context.Context, bytes int64, try bool) error {
 	id := w.core.waits.Add(1)
 	w.core.budget.waiters.Add(1)
 	defer w.core.budget.waiters.Add(-1)
-	if full := w.core.settings.OnFull; full != nil {
-		full()
-	}
 	w.turn.Store(turnWaiting)
 	w.runPending()
 	defer func() {
@@ -245,6 +251,9 @@ func (w *Writer) admit(ctx context.Context, bytes int64, try bool) error {
 	}()
 	err := w.core.ask(ctx, func(done func(error)) {
 		w.core.tell(&messages.AwaitCredits{ID: id, Bytes: bytes, Ready: done})
+		if full := w.core.settings.OnFull; full != nil { // behind the wait, so that its failure ends the wait
+			full()
+		}
 	})
 	if err != nil && ctx.Err() != nil {
 		w.core.tell(&messages.CancelCredits{ID: id, Bytes: bytes})
