@@ -3,8 +3,7 @@
 GO          ?= go
 PACKAGES    := ./...
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-SEEDS       ?= 100
-BENCH_ROWS  ?= 1000000
+FUZZTIME    ?= 10s
 
 export CGO_ENABLED = 0
 
@@ -62,9 +61,8 @@ bench-smoke: ## one quick round of every benchmark, to see that they run
 
 .PHONY: fuzz-short
 fuzz-short: ## ten seconds of fuzzing for every decoder
-	@for target in $$(grep -rhoE '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | sed 's/func //' | sort -u); do \
-	  dir=$$(grep -rlE "^func $$target\(" --include='*_test.go' . | head -1 | xargs dirname); \
-	  echo "$$target ($$dir)"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime 10s $$dir || exit 1; \
+	@grep -rnoE '^func Fuzz[A-Za-z0-9]+' --include='*_test.go' . | sed 's/:.*func / /' | sort | while read -r file target; do \
+	  echo "$$target ($$(dirname $$file))"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$(dirname $$file)" </dev/null || exit 1; \
 	done
 
 .PHONY: check
