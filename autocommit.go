@@ -2,7 +2,7 @@ package tideline
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"sync/atomic"
 	"time"
 )
@@ -13,21 +13,22 @@ import (
 //
 //	idle --trigger--> running --done--> idle
 //	running --trigger--> running again
+//	idle --finish--> ended
 type autoCommit struct {
 	table   *Table
-	writer  atomic.Pointer[Writer]
-	bytes   atomic.Int64 // written since the last cut
-	state   atomic.Int32 // idle, running, again
+	writer  atomic.Pointer[Writer] // whose rows are committed; nil: nothing is triggered
+	bytes   atomic.Int64           // written since the last cut
+	state   atomic.Int32           // idle, running, again, ended
 	timer   atomic.Pointer[func()]
-	stopped atomic.Bool
 	failure atomic.Pointer[error]
-	running sync.WaitGroup
+	left    chan struct{} // capacity 1: a run has ended
 }
 
 const (
 	autoIdle int32 = iota
 	autoRunning
 	autoAgain
+	autoEnded
 )
 
 func (a *autoCommit) start(w *Writer) {
@@ -35,36 +36,48 @@ func (a *autoCommit) start(w *Writer) {
 		return
 	}
 	a.writer.Store(w)
-	a.stopped.Store(false)
-	a.arm()
+	a.arm(w)
 }
 
-func (a *autoCommit) arm() {
+// arm sets the timer of one writer, which goes on until another one follows.
+func (a *autoCommit) arm(w *Writer) {
 	interval := a.table.options.AutoCommit.Interval
-	if interval <= 0 || a.stopped.Load() {
+	if interval <= 0 || a.ended(w) {
 		return
 	}
 	cancel := a.table.runtime.After(interval, func() {
 		if a.bytes.Load() > 0 {
 			a.trigger()
 		}
-		a.arm()
+		a.arm(w)
 	})
 	a.timer.Store(&cancel)
-	if a.stopped.Load() { // stop looked before the timer was there
+	if a.ended(w) { // stop looked before the timer was there
 		cancel()
 	}
 }
 
-func (a *autoCommit) stop() {
-	a.stopped.Store(true)
+func (a *autoCommit) ended(w *Writer) bool { return a.writer.Load() != w || a.table.closed.Load() }
+
+// stop ends the triggers of a writer; those of a later one stay.
+func (a *autoCommit) stop(w *Writer) {
+	if w == nil || !a.writer.CompareAndSwap(w, nil) {
+		return
+	}
 	if cancel := a.timer.Swap(nil); cancel != nil {
 		(*cancel)()
 	}
 }
 
+// finish waits for the run under way; none begins any more.
+func (a *autoCommit) finish() {
+	for !a.state.CompareAndSwap(autoIdle, autoEnded) {
+		<-a.left
+	}
+}
+
 // wrote counts a write and commits when enough bytes wait.
-func (a *autoCommit) wrote(_ *Writer, bytes int64) {
+func (a *autoCommit) wrote(bytes int64) {
 	limit := a.table.options.AutoCommit.Bytes
 	if total := a.bytes.Add(bytes); limit > 0 && total >= limit {
 		a.trigger()
@@ -72,44 +85,57 @@ func (a *autoCommit) wrote(_ *Writer, bytes int64) {
 }
 
 func (a *autoCommit) trigger() {
-	if a.stopped.Load() {
+	if a.writer.Load() == nil {
 		return
 	}
-	if !a.state.CompareAndSwap(autoIdle, autoRunning) {
-		a.state.CompareAndSwap(autoRunning, autoAgain)
+	if a.state.CompareAndSwap(autoIdle, autoRunning) {
+		go a.run()
 		return
 	}
-	a.running.Add(1)
-	go a.run()
+	a.state.CompareAndSwap(autoRunning, autoAgain)
 }
 
 func (a *autoCommit) run() {
-	defer a.running.Done()
 	for {
-		a.bytes.Store(0)
-		begun := time.Now()
-		c, err := a.commit()
-		if done := a.table.options.AutoCommit.Done; done != nil {
-			done(c, time.Since(begun), err)
-		}
-		if err != nil {
-			a.failure.Store(&err)
-			a.table.options.Logger.Error("background commit failed", "table", a.table.path, "error", err)
-		} else {
-			a.failure.Store(nil)
+		if w := a.writer.Load(); w != nil {
+			a.once(w)
 		}
 		if a.state.CompareAndSwap(autoRunning, autoIdle) {
+			select {
+			case a.left <- struct{}{}:
+			default:
+			}
 			return
 		}
 		a.state.Store(autoRunning)
 	}
 }
 
+// once runs one commit and tells everybody how it ended.
+func (a *autoCommit) once(w *Writer) {
+	waiting := a.bytes.Swap(0)
+	begun := time.Now()
+	c, err := a.commit(w)
+	if done := a.table.options.AutoCommit.Done; done != nil {
+		done(c, time.Since(begun), err)
+	}
+	if err == nil {
+		a.failure.Store(nil)
+		return
+	}
+	a.failure.Store(&err)
+	a.table.options.Logger.Error("background commit failed", "table", a.table.path, "error", err)
+	if !errors.Is(err, ErrPoisoned) && !errors.Is(err, ErrClosed) {
+		a.bytes.Add(max(waiting, 1)) // the next trigger tries again
+	}
+	a.table.session.Load().CommitFailed(err)
+}
+
 // commit has its own time limit: triggers may keep run going for hours.
-func (a *autoCommit) commit() (Commit, error) {
+func (a *autoCommit) commit(w *Writer) (Commit, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), waitShort)
 	defer cancel()
-	p, err := a.writer.Load().actor.PrepareInBackground(ctx)
+	p, err := w.actor.PrepareInBackground(ctx)
 	if err != nil {
 		return Commit{}, err
 	}

@@ -322,6 +322,9 @@ func (t *Table) ReadSplits(ctx context.Context, splits ...Split) (*Reader, error
 		if split.memory != nil && split.Ticket == 0 {
 			return nil, errs.Invalid("a split with rows in memory has no ticket; plan with Scan.Plan")
 		}
+		if split.plan.schema.ID != plan.schema.ID || !split.plan.view.arrow.Equal(plan.view.arrow) {
+			return nil, errs.Invalid("splits of different scans cannot be read together")
+		}
 		if split.Ticket > 0 {
 			tickets = append(tickets, split.Ticket)
 		}
@@ -329,7 +332,8 @@ func (t *Table) ReadSplits(ctx context.Context, splits ...Split) (*Reader, error
 	if len(tickets) == 0 {
 		return newReader(ctx, plan, splits, func() {})
 	}
-	payloads, err := plan.session.Resolve(ctx, tickets)
+	session := t.session.Load() // the first plan may be older than the session
+	payloads, err := session.Resolve(ctx, tickets)
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +355,7 @@ func (t *Table) ReadSplits(ctx context.Context, splits ...Split) (*Reader, error
 	if err != nil {
 		return nil, err
 	}
-	if err := plan.session.Redeem(ctx, tickets); err != nil {
+	if err := session.Redeem(ctx, tickets); err != nil {
 		r.Release()
 		return nil, err
 	}

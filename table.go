@@ -68,7 +68,7 @@ func newTable(path string, o Options) (*Table, error) {
 		Env:      snapshot.Env{Now: runtime.WallMillis, LocalMillis: runtime.LocalMillis, UUID: runtime.UUID, Wait: runtime.Wait},
 		External: o.external,
 	}
-	t.auto.table = t
+	t.auto.table, t.auto.left = t, make(chan struct{}, 1)
 	return t, nil
 }
 
@@ -287,13 +287,13 @@ func (t *Table) Close(ctx context.Context) error {
 	if t.done {
 		return nil
 	}
-	t.auto.stop()
+	t.auto.stop(t.auto.writer.Load())
 	if s := t.session.Load(); s != nil {
 		if err := s.Close(ctx); err != nil {
 			return err
 		}
 	}
-	t.auto.running.Wait()
+	t.auto.finish()
 	if t.owned {
 		t.runtime.Close()
 	}

@@ -142,7 +142,7 @@ func (w *Writer) WritePrepared(ctx context.Context, b *Batch, options ...WriteOp
 func (w *Writer) accept(ctx context.Context, p *bucket.Prepared, try bool) (Ack, error) {
 	ack, err := w.actor.Write(ctx, p, try)
 	if err == nil {
-		w.table.auto.wrote(w, p.Bytes)
+		w.table.auto.wrote(p.Bytes)
 	}
 	return ack, err
 }
@@ -257,15 +257,22 @@ func (w *Writer) Commit(ctx context.Context, options ...PrepareOption) (Commit, 
 // Close gives the lease back so that another writer can follow. Rows that no
 // prepare took make it an error and poison the session: commit first, or Discard.
 func (w *Writer) Close(ctx context.Context) error {
-	w.table.auto.stop()
-	return w.actor.Close(ctx, false)
+	return w.close(ctx, false)
+}
+
+func (w *Writer) close(ctx context.Context, discard bool) error {
+	w.table.auto.stop(w)
+	err := w.actor.Close(ctx, discard)
+	if !w.actor.Closed() { // refused: somebody else is using it
+		w.table.auto.start(w)
+	}
+	return err
 }
 
 // Discard closes the writer and gives up, on purpose, the rows that no prepare
 // took. The session ends with it.
 func (w *Writer) Discard(ctx context.Context) error {
-	w.table.auto.stop()
-	return w.actor.Close(ctx, true)
+	return w.close(ctx, true)
 }
 
 // Subscribe returns a channel of the commits that this handle publishes; nil

@@ -101,6 +101,8 @@ func (c *coordinator) receiveOther(message any) {
 		c.cancelCredits(m)
 	case *messages.CreditsReturned:
 		c.grantCredits()
+	case *messages.CommitFailed:
+		c.commitFailed(m)
 	case *messages.Pin:
 		c.pin(m)
 	case *messages.Resolve:
@@ -165,19 +167,23 @@ func (c *coordinator) failAll() {
 		m.Reply(err)
 	}
 	c.spawning = nil
+	unfinished := false
 	for _, s := range c.pipeline.stages {
 		if s.Reply != nil && s.state < ready {
 			s.Reply(messages.Prepared{}, err)
 			s.Reply = nil
 		}
 		// A publish under way ends with its own answer. What was prepared before the
-		// session was poisoned may still be committed.
-		if s.state < ready {
-			for _, reply := range s.replies {
-				reply(snapshot.CommitResult{}, err)
-			}
-			s.replies = nil
+		// session was poisoned may still be committed, except behind a prepare that
+		// may never finish.
+		if unfinished = unfinished || s.state < ready; !unfinished {
+			continue
 		}
+		s.wanted = false
+		for _, reply := range s.replies {
+			reply(snapshot.CommitResult{}, err)
+		}
+		s.replies = nil
 	}
 }
 

@@ -250,7 +250,7 @@ func (c *coordinator) finish(s *stage, result snapshot.CommitResult) {
 func (c *coordinator) abort(m *messages.Abort) {
 	s, ok := c.pipeline.abort(m.Number)
 	if !ok {
-		m.Reply(nil, errs.Invalid("prepare %d cannot be aborted: only the newest one, finished and never handed to a commit, can; nothing was changed", m.Number))
+		m.Decided(nil, errs.Invalid("prepare %d cannot be aborted: only the newest one, finished and never handed to a commit, can; nothing was changed", m.Number))
 		return
 	}
 	registry := c.core.registry.Load()
@@ -261,9 +261,10 @@ func (c *coordinator) abort(m *messages.Abort) {
 			c.core.post(registry.Find(sealed.ID).pid, &messages.Rejoin{Segments: sealed.Segments})
 		}
 	}
+	m.Decided(ids, nil)
 	core, ranges := c.core, s.ranges()
 	c.offload(func(ctx jobContext) any {
-		return &messages.Aborted{Number: s.Number, IDs: ids, Err: core.table.DeleteFiles(ctx, ranges), Reply: m.Reply}
+		return &messages.Aborted{Number: s.Number, Err: core.table.DeleteFiles(ctx, ranges), Reply: m.Deleted}
 	})
 }
 
@@ -274,5 +275,5 @@ func (c *coordinator) aborted(m *messages.Aborted) {
 	if m.Err != nil {
 		m.Err = fmt.Errorf("prepare %d was aborted, but not all of its files could be deleted: %w", m.Number, m.Err)
 	}
-	m.Reply(m.IDs, m.Err)
+	m.Reply(m.Err)
 }

@@ -185,6 +185,10 @@ func (c *coordinator) grantCredits() {
 // commitFailed answers the writes that relied on a background commit: the next
 // one begins only with another write.
 func (c *coordinator) commitFailed(m *messages.CommitFailed) {
+	if c.core.writable() != nil { // the writes are told why
+		c.grantCredits()
+		return
+	}
 	waits := c.waits
 	c.waits = nil
 	for _, wait := range waits {

@@ -43,6 +43,9 @@ func (w *Writer) PrepareCommit(ctx context.Context, position []byte, has bool) (
 	return w.awaitPrepared(ctx, answer)
 }
 
+// cutsMax bounds the epochs under way well inside the window of the frontier.
+const cutsMax = epochWindow / 2
+
 type outcome struct {
 	prepared messages.Prepared
 	err      error
@@ -51,11 +54,17 @@ type outcome struct {
 // PrepareInBackground is PrepareCommit for a timer: it never refuses because the
 // writer is in use, but cuts between two of its calls.
 func (w *Writer) PrepareInBackground(ctx context.Context) (messages.Prepared, error) {
+	if err := ctx.Err(); err != nil {
+		return messages.Prepared{}, err
+	}
 	answer := make(chan outcome, 1)
 	cut := func() {
 		err := w.core.writable()
-		if w.closed.Load() {
+		switch {
+		case w.closed.Load():
 			err = errs.Wrap(errs.ErrClosed, "writer")
+		case w.core.epochs.Load()-w.core.frontier.At() >= cutsMax: // of callers who did not wait
+			err = errs.Wrap(errs.ErrOverloaded, "%d cuts are under way; nothing was prepared", cutsMax)
 		}
 		if err != nil {
 			answer <- outcome{err: err}
@@ -124,27 +133,39 @@ func (w *Writer) cut(position []byte, has bool, reply func(messages.Prepared, er
 	return epoch
 }
 
-// Abort gives up the newest prepare; its rows join the next one.
+// Abort gives up the newest prepare; its rows join the next one. Cancelling ctx
+// gives up the wait for its files to be deleted, not the decision: a later cut
+// that overtook it would leave out the rows that came back.
 func (w *Writer) Abort(ctx context.Context, number int64) error {
 	if err := w.enter(); err != nil {
 		return err
 	}
 	defer w.leave()
 	var rejoined []bucket.ID
-	err := w.core.ask(ctx, func(done func(error)) {
-		w.core.tell(&messages.Abort{Number: number, Reply: func(ids []bucket.ID, err error) { rejoined = ids; done(err) }})
+	deleted := make(chan error, 1)
+	err := w.core.ask(context.WithoutCancel(ctx), func(done func(error)) {
+		w.core.tell(&messages.Abort{
+			Number:  number,
+			Decided: func(ids []bucket.ID, err error) { rejoined = ids; done(err) },
+			Deleted: func(err error) { deleted <- err },
+		})
 	})
-	if err != nil && ctx.Err() != nil { // the answer may come later: any bucket may have got rows back
-		for _, h := range w.buckets {
-			w.dirty[h] = struct{}{}
-		}
+	if err != nil { // rejoined may still be written to
 		return err
 	}
 	for _, id := range rejoined {
 		w.dirty[w.buckets[id]] = struct{}{}
 	}
-	return err
+	select {
+	case err := <-deleted:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
+
+// Closed reports whether the writer was closed.
+func (w *Writer) Closed() bool { return w.closed.Load() }
 
 // Dirty reports whether rows were written that no prepare took.
 func (w *Writer) Dirty() bool { return len(w.dirty) > 0 }

@@ -3,8 +3,8 @@ package actors
 import "sync/atomic"
 
 // epochWindow bounds the epochs under way: a slot is reused only below the
-// frontier. The writer waits for its epoch before it gives the next one, and a
-// background cut adds one more at most, so two slots would do.
+// frontier. The writer waits for its epoch before it gives the next one; the
+// background cuts between, whose callers may not wait, are bounded by cutsMax.
 const epochWindow = 1 << 10
 
 // Frontier is the highest epoch at and below which every epoch was acknowledged

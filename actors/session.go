@@ -161,6 +161,11 @@ func (s *Session) Refresh(ctx context.Context) (*manifest.Snapshot, error) {
 	return adopted, nil
 }
 
+// CommitFailed answers writes that wait for a background commit to free memory.
+func (s *Session) CommitFailed(err error) {
+	s.core.tell(&messages.CommitFailed{Err: err})
+}
+
 // Subscribe returns a channel of the commits of this session.
 func (s *Session) Subscribe() *Subscription { return s.core.feed.subscribe() }
 

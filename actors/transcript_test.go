@@ -260,10 +260,14 @@ func (p *play) ask(word string, args []string) {
 			p.say("commit %d: snapshot %d%s, %s", ids[0], r.SnapshotID, there, p.outcome(err))
 		}})
 	case "abort":
-		c.tell(&messages.Abort{Number: ids[0], Reply: func(back []bucket.ID, err error) {
-			p.say("abort %d: %d buckets rejoin, %s", ids[0], len(back), p.outcome(err))
+		rejoined := 0
+		deleted := func(err error) { p.say("abort %d: %d buckets rejoin, %s", ids[0], rejoined, p.outcome(err)) }
+		c.tell(&messages.Abort{Number: ids[0], Deleted: deleted, Decided: func(back []bucket.ID, err error) {
 			for _, id := range back {
 				p.dirty[c.registry.Load().Find(id)] = struct{}{}
+			}
+			if rejoined = len(back); err != nil {
+				deleted(err)
 			}
 		}})
 	case "refresh":

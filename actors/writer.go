@@ -123,7 +123,6 @@ func (w *Writer) Write(ctx context.Context, p *bucket.Prepared, try bool) (Ack, 
 		return Ack{}, err
 	}
 	if len(parts) == 0 { // a replay of what is committed already
-		w.core.offsets.Store(modeOf(p.Parts))
 		return Ack{Epoch: w.core.frontier.At(), Skipped: skipped}, nil
 	}
 	bytes := int64(0)
@@ -135,7 +134,6 @@ func (w *Writer) Write(ctx context.Context, p *bucket.Prepared, try bool) (Ack, 
 	if err := w.admit(ctx, bytes, try); err != nil {
 		return Ack{}, err
 	}
-	w.core.offsets.Store(modeOf(parts))
 	epoch := w.begin(len(parts))
 	for i, part := range parts {
 		h := w.buckets[part.ID]
@@ -187,18 +185,14 @@ func (w *Writer) spawn(ctx context.Context, parts []*bucket.Part) error {
 	return nil
 }
 
-func modeOf(parts []*bucket.Part) offsetMode {
-	if parts[0].OffsetsGiven {
-		return offsetsOfCaller
-	}
-	return offsetsOfEngine
-}
-
 // check refuses what a bucket would have to refuse, before anything is posted,
 // and cuts off replayed rows: those below the committed end at open, until the
 // bucket accepted its first row. It changes nothing.
 func (w *Writer) check(parts []*bucket.Part) ([]*bucket.Part, int, error) {
-	mode := modeOf(parts)
+	mode := offsetsOfEngine
+	if parts[0].OffsetsGiven {
+		mode = offsetsOfCaller
+	}
 	if known := w.core.offsets.Load(); known != offsetsUndecided && known != mode {
 		return nil, 0, errs.Invalid("offsets come either from the caller or from the engine, one way for a whole session; nothing was written")
 	}
@@ -226,6 +220,7 @@ func (w *Writer) check(parts []*bucket.Part) ([]*bucket.Part, int, error) {
 			return nil, 0, errs.Invalid("bucket %s: %d more rows would exhaust its offsets or sequence numbers (next offset %d, next sequence %d); nothing was written", part.ID, part.Rows, h.nextOffset, h.nextSeq)
 		}
 	}
+	w.core.offsets.Store(mode)
 	return accepted, skipped, nil
 }
 

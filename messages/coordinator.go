@@ -35,6 +35,7 @@ type Spawn struct {
 type Spawned struct {
 	Request  Spawn
 	Restored []bucket.Restore
+	Seen     int64 // id of the snapshot that they were read from, 0 without
 	Err      error
 }
 
@@ -101,17 +102,19 @@ type Published struct {
 }
 
 // Abort gives up the newest prepare, which must surely be unpublished.
+// Decided is called at once, Deleted when its files are gone; not after an error
+// of Decided.
 type Abort struct {
-	Number int64
-	Reply  func(rejoined []bucket.ID, err error)
+	Number  int64
+	Decided func(rejoined []bucket.ID, err error)
+	Deleted func(error)
 }
 
 // Aborted is the result of the job that deleted the files of a prepare.
 type Aborted struct {
 	Number int64
-	IDs    []bucket.ID
 	Err    error
-	Reply  func(rejoined []bucket.ID, err error)
+	Reply  func(error)
 }
 
 // Refresh adopts what was committed since the adopted snapshot.
@@ -138,6 +141,9 @@ type CancelCredits struct {
 	ID    int64
 	Bytes int64
 }
+
+// CommitFailed says that the background commit that was to free memory failed.
+type CommitFailed struct{ Err error }
 
 // CreditsReturned wakes the waits for credits.
 type CreditsReturned struct{}
