@@ -147,8 +147,7 @@ func killAt(t *testing.T, program string, args []string, part []byte, after time
 	require.NoError(t, c.Start())
 	_, err = in.Write(part)
 	require.NoError(t, err, "the program ended before it was killed: %s", &out)
-	time.Sleep(after)
-	require.NoError(t, c.Process.Kill())
+	time.AfterFunc(after, func() { _ = c.Process.Kill() }) // Wait tells how it ended
 	require.ErrorContains(t, c.Wait(), "killed", "%s", &out)
 }
 
