@@ -23,7 +23,8 @@
 //
 // # Life of a table
 //
-// Open or Create gives a Table, which any goroutine may use. Table.Writer takes
+// Open or Create gives a Table, by its path or by its name in a Catalog; any
+// goroutine may use it. Table.Writer takes
 // the one writer lease; Writer.Write makes a batch visible, all of it or none.
 // Writer.Commit prepares (cuts all buckets at one point and writes files),
 // commits (publishes a snapshot) and refreshes (adopts it and frees the memory it
