@@ -90,8 +90,8 @@ func terminal(err error) bool {
 	return errors.Is(err, errs.ErrPoisoned) || errors.Is(err, errs.ErrFenced) || errors.Is(err, errs.ErrConflict)
 }
 
-// examine applies the rules of DESIGN §4 "Adopt" to a chain, for the buckets that
-// this session holds in memory.
+// examine applies the rules of adoption (package snapshot) to a chain, for the buckets
+// that this session holds in memory.
 func (c *core) examine(chain *snapshot.Chain) error {
 	registry := c.registry.Load()
 	keys := make([]progress.Key, len(registry.Handles))

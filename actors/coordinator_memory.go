@@ -53,7 +53,7 @@ func (c *coordinator) restoreNext() {
 
 // restore reads the counters of new buckets from the latest snapshot, not from
 // the adopted one. An end that somebody else moved since then fences: this
-// session has seen neither those rows nor their offsets (DESIGN §3). seen is the
+// session has seen neither those rows nor their offsets. seen is the
 // snapshot that was read.
 func restore(ctx context.Context, core *core, adopted *Adopted, parts []*bucket.Part) (_ []bucket.Restore, seen int64, _ error) {
 	chain, err := core.table.Follow(ctx, adopted.Snapshot, adopted.Progress)

@@ -15,7 +15,7 @@ const epochWindow = 1 << 10
 //	frontier f:            marked[f+1] == f+1 ? f = f+1 : stop
 //
 // The view is stored before the mark, and the mark before the look at the next
-// epoch; then no advance is lost, whoever comes last makes it (DESIGN §4).
+// epoch; then no advance is lost, whoever comes last makes it.
 type Frontier struct {
 	at   atomic.Int64
 	ring [epochWindow]epochSlot

@@ -83,8 +83,8 @@ func (c *core) drop(segments []*bucket.Hold) {
 	}
 }
 
-// Pin takes the picture in the order that makes it consistent (DESIGN §4,
-// design-model): frontier, registry, views, adopted progress, disk snapshot
+// Pin takes the picture in the order that makes it consistent:
+// frontier, registry, views, adopted progress, disk snapshot
 // last. filter leaves out buckets that a scan cannot need.
 func (s *Session) Pin(ctx context.Context, filter func(*Handle) bool) (*Pinned, error) {
 	for range planTries {

@@ -16,8 +16,8 @@
 //	holds    {b0:5}  {b0:5}   {b0:5}      {}        {}      <- Progress: inherited
 //
 // A session adopts a snapshot. What came after it is read as a Chain, and the same
-// rules decide for a plan, for a commit attempt and for the next adoption
-// (DESIGN §4 "Adopt"): Chain.Check and Chain.CheckOverwrites.
+// rules decide for a plan, for a commit attempt and for the next
+// adoption: Chain.Check and Chain.CheckOverwrites.
 //
 // # Guarantees of Commit
 //

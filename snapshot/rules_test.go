@@ -14,7 +14,7 @@ import (
 	"github.com/tideline-db/tideline/paimon/progress"
 )
 
-// The two chains of DESIGN §4: a foreign commit lands between plan and publish.
+// The two chains: a foreign commit lands between plan and publish.
 func TestForeignCommitsBetweenPlanAndPublish(t *testing.T) {
 	cases := map[string]struct {
 		foreign func(w *world)
