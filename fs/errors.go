@@ -51,6 +51,12 @@ func IsNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
+// IsRefused reports whether a store answered for certain that it did not do what it
+// was asked: no space, no permission, or no such place.
+func IsRefused(err error) bool {
+	return IsNoSpace(err) || IsReadOnly(err) || errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
 // IsReadOnly reports whether a write failed because the caller may not write
 // there: a read-only mount or missing permission.
 func IsReadOnly(err error) bool {

@@ -163,6 +163,9 @@ func (t *Table) Snapshot(ctx context.Context, id int64) (*manifest.Snapshot, err
 	if listErr == nil && id > 0 && id < latest {
 		return nil, errs.Wrap(errs.ErrSnapshotExpired, "snapshot %d of table %s is gone, the newest is %d", id, t.Root, latest)
 	}
+	if listErr == nil && latest > 0 {
+		return nil, fmt.Errorf("table %s has no snapshot %d, the newest is %d: %w", t.Root, id, latest, fs.ErrNotExist)
+	}
 	return nil, err
 }
 

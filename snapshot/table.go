@@ -87,7 +87,7 @@ func (t *Table) LatestSchema(ctx context.Context) (*schema.Schema, error) {
 		return nil, fmt.Errorf("schemas of table %s: %w", t.Root, err)
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("table %s has no schema: %w", t.Root, fs.ErrNotExist)
+		return nil, fmt.Errorf("there is no table, %s holds no schema: %w", path.SchemaDir(t.Root, t.Branch), fs.ErrNotExist)
 	}
 	return t.Schema(ctx, ids[len(ids)-1])
 }
@@ -106,14 +106,16 @@ func (t *Table) CreateTable(ctx context.Context, s *schema.Schema) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("table %s exists already: %w", t.Root, fs.ErrExist)
+		return fmt.Errorf("table %s exists already, nothing was changed: %w", t.Root, fs.ErrExist)
 	}
 	data, readErr := fs.ReadAll(ctx, t.IO, name, schemaBytesMax)
 	switch {
 	case readErr == nil && string(data) == string(content):
 		return nil
 	case readErr == nil:
-		return fmt.Errorf("table %s exists already: %w", t.Root, fs.ErrExist)
+		return fmt.Errorf("table %s exists already, nothing was changed: %w", t.Root, fs.ErrExist)
+	case fs.IsRefused(err) && fs.IsRefused(readErr):
+		return fmt.Errorf("table %s was not created: %w", t.Root, err)
 	}
 	return errs.Wrap(errs.ErrOutcomeUnknown, "creating table %s: %v", t.Root, err)
 }

@@ -47,8 +47,10 @@ needs a header; an empty cell is NULL, a pair of quotes the empty string. Column
 matched by name; missing ones are NULL.
 
 With --offset-field every row carries its number in the input, rising within every
-bucket. Rows that the table has already are then skipped, so an interrupted load is
-simply started again. Without it a second run adds the rows a second time.
+bucket, and rows below the committed end of their bucket ("tideline offsets") are
+skipped, so an interrupted load is simply started again. Without it the rows are
+numbered on from there, and a second run writes them a second time. Use one way and
+one numbering for all loads of a table.
 
 An interrupt finishes the batch that is being written, commits, and exits with 1.`,
 		Example: `  tideline ingest shop.db/orders orders.csv

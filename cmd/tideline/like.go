@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -62,7 +63,7 @@ func fieldsOf(s *arrow.Schema) ([]schema.Field, error) {
 	for i, f := range s.Fields() {
 		t, err := typeOf(f.Type, f.Nullable)
 		if err != nil {
-			return nil, errs.Unsupported("column %s: %v", f.Name, err)
+			return nil, fmt.Errorf("column %s: %w", f.Name, err)
 		}
 		fields[i] = schema.Field{Name: f.Name, Type: t}
 	}
@@ -178,8 +179,11 @@ func likeCSV(in io.Reader) ([]schema.Field, error) {
 	atEnd := len(buf) < guessBytes
 	buf = bytes.TrimPrefix(buf, byteOrderMark)
 	header, n, err := parseCSV(buf, atEnd, nil)
-	if err != nil || n == 0 {
-		return nil, errs.Invalid("the CSV file has no header: %v", err)
+	if err != nil {
+		return nil, fmt.Errorf("the header of the CSV file: %w", err)
+	}
+	if n == 0 || len(header) == 1 && header[0].Null {
+		return nil, errs.Invalid("the CSV file has no header")
 	}
 	fields := make([]schema.Field, len(header))
 	columns := make([]guess, len(header))
@@ -196,7 +200,7 @@ func likeCSV(in io.Reader) ([]schema.Field, error) {
 	for row := 0; row < guessRows && n < len(buf); row++ {
 		var size int
 		if cells, size, err = parseCSV(buf[n:], atEnd, cells[:0]); err != nil {
-			return nil, errs.Invalid("row %d of the CSV file: %v", row+1, err)
+			return nil, fmt.Errorf("row %d of the CSV file: %w", row+1, err)
 		}
 		if size == 0 {
 			break

@@ -161,6 +161,9 @@ func (l *load) interrupted() error {
 	if l.last == "" {
 		return errors.New("interrupted before anything was written")
 	}
+	if l.flags.offset == "" {
+		return fmt.Errorf("interrupted; the input was taken up to %s, a second run would write those rows again", l.last)
+	}
 	return fmt.Errorf("interrupted; the input was taken up to %s, run again to go on", l.last)
 }
 
@@ -275,6 +278,9 @@ func (l *load) commit(ctx context.Context) error {
 
 func (l *load) report() string {
 	text := l.progress.String()
+	if l.waiting > 0 {
+		text += fmt.Sprintf("; %s not committed", count(l.waiting, "row"))
+	}
 	if n := l.rejects.total(); n > 0 {
 		text += fmt.Sprintf("; %s skipped", count(n, "bad row"))
 	}

@@ -149,6 +149,34 @@ func TestFailuresExitWith1(t *testing.T) {
 	require.NoDirExists(t, missing)
 }
 
+// What failures say: what, where, and whether anything happened.
+func TestFailuresSayWhy(t *testing.T) {
+	table := orders(t)
+	file := write(t, "orders.csv", "id,city\n1,Oslo\n")
+	must(t, "ingest", table, file)
+	missing := filepath.Join(filepath.Dir(table), "missing")
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"open table " + missing + ": there is no table, " + missing + "/schema holds no schema", []string{"read", missing}},
+		{"there is no table, " + table + "/branch/branch-x/schema holds no schema", []string{"read", table, "--branch", "x"}},
+		{"table " + table + " exists already, nothing was changed", []string{"create", table, "--like", file}},
+		{"table " + file + "/t was not created: ", []string{"create", file + "/t", "--like", file}},
+		{"table " + table + " has no snapshot 7, the newest is 1", []string{"read", table, "--snapshot", "7"}},
+		{`the header does not name "line", which --offset-field asks for`, []string{"ingest", table, file, "--offset-field", "line"}},
+		{"line 2: column id: \"x\" is no BIGINT NOT NULL\n", []string{"ingest", table, write(t, "x.csv", "id\nx\n")}},
+		{"the CSV file has no header\n", []string{"create", missing, "--like", write(t, "x.csv", "")}},
+		{"a whole number is expected\n", []string{"create", missing, "--like", file, "-o", "bucket=four"}},
+	} {
+		r := tl(t, c.args...)
+		require.Equal(t, exitFailed, r.code, c.args)
+		require.Contains(t, r.err, c.want)
+		require.Empty(t, r.out)
+	}
+	require.Contains(t, tl(t, "raed", table).err, `there is no command "raed" (did you mean read?); see tideline --help`)
+}
+
 func TestHelpAndVersion(t *testing.T) {
 	require.True(t, strings.HasPrefix(must(t, "--version"), "tideline "))
 	require.Contains(t, must(t), "Available Commands")
@@ -161,6 +189,8 @@ func TestHelpAndVersion(t *testing.T) {
 func TestAnEmptyTable(t *testing.T) {
 	table := orders(t)
 	require.Equal(t, "id  city  n\n--  ----  -\n", must(t, "read", table))
+	require.Equal(t, "0 rows, there is no snapshot yet\n", tl(t, "read", table).err)
+	require.Contains(t, must(t, "offsets", table), "\nno snapshot yet\n")
 	require.Empty(t, must(t, "read", table, "-f", "jsonl"))
 	require.Equal(t, "id,city,n\n", must(t, "read", table, "-f", "csv"))
 	require.Empty(t, must(t, "files", table, "-f", "jsonl"))
@@ -243,7 +273,7 @@ func TestInterrupt(t *testing.T) {
 	require.Equal(t, exitFailed, <-done)
 	require.NoError(t, feed.Close())
 	require.Contains(t, errOut.String(), "3 rows written")
-	require.Contains(t, errOut.String(), "tideline: interrupted; the input was taken up to line 3, run again to go on\n")
+	require.Contains(t, errOut.String(), "tideline: interrupted; the input was taken up to line 3, a second run would write those rows again\n")
 	require.Len(t, sorted(must(t, "read", table, "-f", "jsonl")), 3)
 }
 

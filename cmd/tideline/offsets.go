@@ -68,6 +68,10 @@ func (f *offsetsFlags) run(ctx context.Context, path string, s streams) error {
 	if err := g.close(); err != nil {
 		return err
 	}
+	if p.Snapshot == 0 {
+		_, err = fmt.Fprintln(s.out, "\nno snapshot yet")
+		return err
+	}
 	_, err = fmt.Fprintf(s.out, "\nsnapshot %d, %s\n", p.Snapshot, positionText(p))
 	return err
 }

@@ -83,7 +83,7 @@ func (p *progress) String() string {
 		text += fmt.Sprintf(", last snapshot %d", p.snapshot)
 	}
 	if p.replayed > 0 {
-		text += fmt.Sprintf("; %s skipped that the table had already", count(p.replayed, "row"))
+		text += fmt.Sprintf("; %s skipped, below the committed offsets", count(p.replayed, "row"))
 	}
 	return text
 }

@@ -50,8 +50,9 @@ is an array of [key, value] pairs.`,
 	f.register(c)
 	c.Flags().StringVarP(&f.format, "format", "f", "table", "table, jsonl, csv or arrow")
 	c.Flags().StringSliceVarP(&f.columns, "columns", "c", nil, "columns to print, in this order; `a,b.c` takes member c of the ROW b")
-	c.Flags().StringVarP(&f.where, "where", "w", "", "rows to print, an `EXPRESSION` like SQL's: =, <>, <, IN, IS NULL, LIKE 'prefix%', AND, OR, NOT")
+	c.Flags().StringVarP(&f.where, "where", "w", "", "rows to print, an `EXPRESSION` like SQL's: =, <>, <, IN, BETWEEN, IS NULL, LIKE 'prefix%', AND, OR, NOT")
 	c.Flags().Int64VarP(&f.limit, "limit", "n", -1, "stop after this many rows")
+	c.Flags().Lookup("limit").DefValue = "all"
 	c.Flags().Int64Var(&f.snapshot, "snapshot", 0, "read this snapshot, in the schema it names")
 	c.Flags().StringVar(&f.tag, "tag", "", "read the snapshot of this tag")
 	return c
@@ -135,6 +136,10 @@ func (f *readFlags) print(r *tideline.Reader, s streams, fields []schema.Field) 
 		return err
 	}
 	if f.format == "table" {
+		if r.Snapshot() == 0 {
+			fmt.Fprintln(s.err, "0 rows, there is no snapshot yet")
+			return nil
+		}
 		fmt.Fprintf(s.err, "%s of snapshot %d\n", count(rows, "row"), r.Snapshot())
 	}
 	return nil

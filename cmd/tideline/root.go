@@ -50,8 +50,12 @@ func execute(ctx context.Context, args []string, s streams) int {
 	return exitFailed
 }
 
-// sentence keeps an error on one line.
-func sentence(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// sentence keeps an error on one line. That the input was refused is plain without
+// the word that the library ends such errors with.
+func sentence(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	return strings.TrimSuffix(text, ": "+tideline.ErrInvalid.Error())
+}
 
 func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
@@ -68,11 +72,16 @@ Results go to standard output, everything else to standard error. Exit codes:
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("there is no command %q", args[0])
+
+		SuggestionsMinimumDistance: 2,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
 			}
-			return nil
+			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+				return usage("there is no command %q (did you mean %s?)", args[0], strings.Join(near, " or "))
+			}
+			return usage("there is no command %q", args[0])
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

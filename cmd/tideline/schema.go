@@ -34,7 +34,8 @@ Paimon schema file on one line, which create --schema takes.`,
 	}
 	f.register(c)
 	c.Flags().StringVarP(&f.format, "format", "f", "table", "table or jsonl")
-	c.Flags().Int64Var(&f.id, "id", -1, "the schema version; default the newest")
+	c.Flags().Int64Var(&f.id, "id", -1, "the schema version")
+	c.Flags().Lookup("id").DefValue = "the newest"
 	return c
 }
 

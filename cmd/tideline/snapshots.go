@@ -26,8 +26,9 @@ func newSnapshots(s streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "snapshots TABLE",
 		Short: "List the snapshots of a table",
-		Long: `Lists the retained snapshots, oldest first. physicalRows counts every row in the
-live files; with --count every snapshot is read to count the rows that are visible.`,
+		Long: `Lists the retained snapshots, oldest first. "physical" (physicalRows in jsonl)
+counts every row in the live files, older versions of a key and deletes too; with
+--count every snapshot is read and "rows" (visibleRows) are those that a read gives.`,
 		Example: `  tideline snapshots shop.db/orders
   tideline snapshots shop.db/orders --count --format jsonl`,
 		Args: tableArgs(0),

@@ -242,6 +242,9 @@ func (s *textSource) columns(names []jsonl.Cell) error {
 			taken[at] = true
 		}
 	}
+	if at := s.layout.offset; at >= 0 && !taken[at] {
+		return errs.Invalid("the header does not name %q, which --offset-field asks for", s.layout.fields[at].Name)
+	}
 	s.header = header
 	return nil
 }

@@ -68,6 +68,9 @@ func lexOne(text string, at int) (token, int, error) {
 			return token{tokenSymbol, s, at}, at + len(s), nil
 		}
 	}
+	if text[at] == '"' {
+		return token{}, 0, syntaxError(at, "text stands in single quotes, a column's name in none or in backquotes")
+	}
 	r, _ := utf8.DecodeRuneInString(text[at:])
 	return token{}, 0, syntaxError(at, "the character %q is not understood", r)
 }

@@ -67,6 +67,7 @@ func TestParseNamesThePosition(t *testing.T) {
 		"a like 5":                  "position 8: expected a pattern in quotes",
 		"(a = 1":                    "position 7: expected ), found the end",
 		"a = 1 b = 2":               "position 7: expected AND, OR or the end, found b",
+		`a = "b"`:                   "position 5: text stands in single quotes, a column's name in none or in backquotes",
 		"a ; b":                     "position 3: the character ';' is not understood",
 		"a is 5":                    "position 6: expected NULL, found 5",
 		"a in (1":                   "position 8: expected ), found the end",

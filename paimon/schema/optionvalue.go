@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -87,7 +89,11 @@ type optionReader struct {
 }
 
 func (r *optionReader) fail(key string, err error) {
-	if r.err == nil {
+	switch {
+	case r.err != nil: // the first one counts
+	case errors.Is(err, errs.ErrInvalid):
+		r.err = fmt.Errorf("option %s = %q: %w", key, clipName(r.vals[key]), err)
+	default:
 		r.err = errs.Invalid("option %s = %q: %v", key, clipName(r.vals[key]), err)
 	}
 }
