@@ -95,13 +95,17 @@ func (r *Report) String() string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s  %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("written", "%s rows in %s: %s rows/s (%d writers, seed %d)", thousands(r.Rows), short(r.Elapsed), thousands(int64(r.RowsPerSecond)), r.Writers, r.Seed)
+	line("written", "%s rows in %s: %s rows/s (%s, seed %d)", thousands(r.Rows), short(r.Elapsed), thousands(int64(r.RowsPerSecond)), count(r.Writers, "writer"), r.Seed)
 	line("write", "%s", r.Write)
 	line("freshness", "%s", r.Freshness)
 	line("commit", "%s", r.Commit)
-	line("read", "%d reads verified, %s rows, %s rows/s a reader (%d readers)", r.Reads, thousands(r.RowsRead), thousands(int64(r.ReadRowsPerSecond)), r.Readers)
-	line("memory", "%.1f bytes retained a row, peak heap %s MiB, peak resident %s MiB", r.RetainedBytesARow, thousands(int64(r.PeakHeapBytes>>20)), thousands(r.PeakResidentBytes>>20))
-	line("disk", "%d snapshots, %d files, %.1f MiB", r.Snapshots, r.Files, float64(r.FileBytes)/(1<<20))
+	line("read", "%s reads verified, %s rows, %s rows/s a reader (%s)", thousands(r.Reads), thousands(r.RowsRead), thousands(int64(r.ReadRowsPerSecond)), count(r.Readers, "reader"))
+	retained := "" // of a run too short to be sampled nothing is known
+	if r.RetainedBytesARow > 0 {
+		retained = fmt.Sprintf("%.1f bytes retained a row, ", r.RetainedBytesARow)
+	}
+	line("memory", "%speak heap %s MiB, peak resident %s MiB", retained, thousands(int64(r.PeakHeapBytes>>20)), thousands(r.PeakResidentBytes>>20))
+	line("disk", "%s, %s in the last one with %s KiB", count(r.Snapshots, "snapshot"), count(r.Files, "file"), thousands((r.FileBytes+1023)>>10))
 	if r.Checkpoints > 0 {
 		line("checked", "%d checkpoints of the stream", r.Checkpoints)
 	}
@@ -113,9 +117,9 @@ func (r *Report) String() string {
 	}
 	switch {
 	case r.Verified && r.Interrupted:
-		line("verified", "interrupted; what was written until then is right: %s", r.Final)
+		line("verified", "interrupted; every read and the table as reopened until then: %s", r.Final)
 	case r.Verified:
-		line("verified", "%s", r.Final)
+		line("verified", "every read, and the table as reopened from disk: %s", r.Final)
 	default:
 		line("failed", "after %d reads without a difference", r.Reads)
 	}
@@ -127,7 +131,15 @@ func (t Times) String() string {
 	if t.Count == 0 {
 		return "not measured"
 	}
-	return fmt.Sprintf("p50 %s, p99 %s, p999 %s, max %s (%d samples)", short(t.P50), short(t.P99), short(t.P999), short(t.Max), t.Count)
+	return fmt.Sprintf("p50 %s, p99 %s, p999 %s, max %s (%s)", short(t.P50), short(t.P99), short(t.P999), short(t.Max), count(int(t.Count), "sample"))
+}
+
+// count is "1 file" or "2 files".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%s %ss", thousands(int64(n)), noun)
 }
 
 // short prints a duration with three digits.

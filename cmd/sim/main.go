@@ -52,14 +52,14 @@ func execute(interrupt context.Context, args []string, stdout, stderr io.Writer,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // an unknown command is refused below
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage("there is no command %q; there is run", args[0])
 			}
-			_ = c.Help() // to stdout, which the next line does not need
-			return usage("say what to do, for instance: sim run --rows 1000000")
+			return usage("say what to do, for instance sim run --rows 1000000; see sim run --help")
 		},
 	}
+	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -34,6 +34,8 @@ func TestRunReportsAndCleansUp(t *testing.T) {
 	code, out, stderr := sim(t, nil, "run", "--rows", "5000", "--batch", "100", "--readers", "1", "--commit-every", "2000", "--buckets", "2", "--json", report)
 	require.Equal(t, exitRight, code, stderr)
 	require.Contains(t, out, "written     5,000 rows")
+	require.Contains(t, out, "(1 writer, seed 7)")
+	require.Contains(t, out, "verified    every read, and the table as reopened from disk: ")
 	require.Contains(t, out, "verified")
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)

@@ -78,7 +78,7 @@ The table is DIR/sim.db/load (or git, changes), which any Paimon engine opens.`,
 	return c
 }
 
-func (f *flags) run(interrupt context.Context, set *pflag.FlagSet, stdout, stderr io.Writer, adjust func(*harness.Config)) error {
+func (f *flags) run(interrupt context.Context, set *pflag.FlagSet, stdout, stderr io.Writer, adjust func(*harness.Config)) (err error) {
 	config := harness.Config{
 		Seed: f.seed, Writers: f.writers, Readers: f.readers, Duration: f.duration, MemoryBytesMax: f.memoryMiB << 20, Interrupt: interrupt,
 	}
