@@ -2,9 +2,10 @@ package tideline
 
 import "github.com/tideline-db/tideline/internal/errs"
 
-// The errors of the engine. Every error answers through errors.Is what happened,
-// whether the call may be repeated, and whether it took effect; its text is one
-// sentence that says what and where.
+// The errors of the engine. Each answers through errors.Is what happened, whether
+// the call may be repeated, and whether it took effect; its text is one sentence
+// that says what and where. Errors of the storage (fs.ErrNotExist, fs.ErrExist,
+// fs.ErrPermission) and of a context keep their own identity.
 var (
 	// ErrInvalid: the input was refused, nothing changed, the writer is usable.
 	ErrInvalid = errs.ErrInvalid
