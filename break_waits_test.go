@@ -3,7 +3,6 @@ package tideline_test
 import (
 	"context"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,59 +30,6 @@ func (g *gate) hold() bool {
 	close(g.reached)
 	<-g.open
 	return true
-}
-
-// askedContext tells when a call begins to wait with it: its message was posted.
-type askedContext struct {
-	context.Context
-	once  sync.Once
-	asked chan struct{}
-}
-
-func (c *askedContext) Done() <-chan struct{} {
-	c.once.Do(func() { close(c.asked) })
-	return c.Context.Done()
-}
-
-func isDataFile(op fault.Op) bool {
-	return op.Kind == fault.Create && strings.Contains(op.Name, "data-")
-}
-
-// A commit that waits for an earlier prepare is answered when that one fails.
-func TestCommitBehindAFailedPrepareIsAnswered(t *testing.T) {
-	w := newWorld(t, keyed())
-	table, writer := w.session()
-	put(t, writer, 1, "a")
-	first := newGate()
-	w.io.SetPlan(fault.Plan{Hook: func(op fault.Op) fault.Decision {
-		if isDataFile(op) && first.hold() {
-			return fault.Decision{Action: fault.Fail}
-		}
-		return fault.Decision{}
-	}})
-	failed := make(chan error, 1)
-	go func() {
-		_, err := writer.PrepareCommit(context.Background())
-		failed <- err
-	}()
-	<-first.reached
-	put(t, writer, 2, "b")
-	second := prepare(t, writer)
-	answer := make(chan error, 1)
-	asked := &askedContext{Context: context.Background(), asked: make(chan struct{})}
-	go func() {
-		_, err := table.Commit(asked, second)
-		answer <- err
-	}()
-	<-asked.asked
-	close(first.open)
-	require.ErrorIs(t, <-failed, tideline.ErrPoisoned)
-	select {
-	case err := <-answer:
-		require.ErrorIs(t, err, tideline.ErrPoisoned)
-	case <-time.After(10 * time.Second):
-		t.Fatal("the commit hangs")
-	}
 }
 
 // Splits of a plan from before the session can be read together with later ones.

@@ -161,7 +161,7 @@ func TestWritesDuringASlowFlush(t *testing.T) {
 		answer <- p
 	}()
 	<-reached
-	put(t, writer, 2, "b")
+	require.NoError(t, insist(t.Context(), writer, rows(t, 2, "b")), "the cut may not have returned yet")
 	require.Equal(t, []string{"1=a", "2=b"}, read(t, table.Scan()))
 	close(goOn)
 	p := <-answer
