@@ -122,7 +122,27 @@ func newRolling(t *Table, spec FileSpec) *rolling {
 	return w
 }
 
+// piecesPerFile is into how many pieces a block of at least the target size is
+// cut: after each the size of the file is looked at.
+const piecesPerFile = 8
+
 func (w *rolling) write(ctx context.Context, block *merge.Block) error {
+	record := w.record(block)
+	defer record.Release()
+	step := block.Rows
+	if size, room := datafile.RawBytes(record), max(1, w.spec.Options.TargetFileSize/piecesPerFile); size > room {
+		step = max(1, int(float64(block.Rows)*float64(room)/float64(size)))
+	}
+	for lo := 0; lo < block.Rows; lo += step {
+		if err := w.writeRows(ctx, block, record, lo, min(lo+step, block.Rows)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeRows writes the rows [lo, hi) of a block, whose columns record holds.
+func (w *rolling) writeRows(ctx context.Context, block *merge.Block, record arrow.RecordBatch, lo, hi int) error {
 	if w.open == nil {
 		if err := w.begin(ctx); err != nil {
 			return err
@@ -130,11 +150,13 @@ func (w *rolling) write(ctx context.Context, block *merge.Block) error {
 	}
 	f := w.open
 	if !w.ordinary {
-		w.note(f, block)
+		w.note(f, block, lo, hi)
 	}
-	f.meta.Rows += int64(block.Rows)
-	record := w.record(block)
-	defer record.Release()
+	f.meta.Rows += int64(hi - lo)
+	if lo > 0 || hi < block.Rows {
+		record = record.NewSlice(int64(lo), int64(hi))
+		defer record.Release()
+	}
 	if err := f.writer.Write(record); err != nil {
 		return fmt.Errorf("data file %s: %w", f.name, err)
 	}
@@ -144,20 +166,24 @@ func (w *rolling) write(ctx context.Context, block *merge.Block) error {
 	return nil
 }
 
-// note keeps what the manifest wants to know of the rows of a primary-key file.
-func (w *rolling) note(f *openFile, block *merge.Block) {
+// note keeps what the manifest wants to know of the rows [lo, hi) of a block for a
+// primary-key file.
+func (w *rolling) note(f *openFile, block *merge.Block, lo, hi int) {
 	if f.meta.Rows == 0 {
-		f.meta.MinKey = w.keyRow(block, 0)
-		f.meta.MinSeq = block.Seq.At(0)
+		f.meta.MinKey = w.keyRow(block, lo)
+		f.meta.MinSeq = block.Seq.At(lo)
 		f.meta.MaxSeq = f.meta.MinSeq
 	}
-	f.meta.MaxKey = w.keyRow(block, block.Rows-1)
-	for i := range block.Rows {
+	f.meta.MaxKey = w.keyRow(block, hi-1)
+	for i := lo; i < hi; i++ {
 		n := block.Seq.At(i)
 		f.meta.MinSeq = min(f.meta.MinSeq, n)
 		f.meta.MaxSeq = max(f.meta.MaxSeq, n)
 	}
-	for _, kind := range block.Kinds {
+	if block.Kinds == nil {
+		return
+	}
+	for _, kind := range block.Kinds[lo:hi] {
 		if kind == merge.KindUpdateBefore || kind == merge.KindDelete {
 			f.deletes++
 		}

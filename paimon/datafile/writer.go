@@ -395,6 +395,15 @@ func checkLayout(name string, t schema.Type, dt arrow.DataType) error {
 	return errs.Invalid("column %s: Arrow type %s does not hold %s", name, dt, t)
 }
 
+// RawBytes is the size of a batch's values in memory, of a slice only its own.
+func RawBytes(b arrow.RecordBatch) int64 {
+	n := int64(0)
+	for _, column := range b.Columns() {
+		n += rawBytes(column)
+	}
+	return n
+}
+
 // rawBytes is the size of the values of an array that a slice refers to.
 func rawBytes(arr arrow.Array) int64 {
 	switch a := arr.(type) {
