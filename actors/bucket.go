@@ -134,7 +134,7 @@ func (a *bucketActor) consolidate(quiet bool) {
 	}
 	a.consolidating = true
 	core, pid, writes := a.core, a.handle.pid, a.writes
-	core.runtime.Offload(func(ctx context.Context) {
+	core.runtime.Compute(func(ctx context.Context) {
 		result, err := runConsolidation(ctx, job)
 		core.post(pid, &messages.Consolidated{Job: job, Result: result, Err: err, Writes: writes})
 	})

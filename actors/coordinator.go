@@ -227,11 +227,16 @@ func (c *coordinator) finishShutdown() {
 	}
 }
 
-// offload runs a job and counts it until it comes back.
+// offload runs a job that waits for storage and counts it until it comes back.
 func (c *coordinator) offload(job func(ctx jobContext) any) {
 	c.jobs++
 	core := c.core
-	core.runtime.Offload(func(ctx jobContext) {
-		core.tell(job(ctx))
-	})
+	core.runtime.Offload(func(ctx jobContext) { core.tell(job(ctx)) })
+}
+
+// compute is offload for a job that mostly computes.
+func (c *coordinator) compute(job func(ctx jobContext) any) {
+	c.jobs++
+	core := c.core
+	core.runtime.Compute(func(ctx jobContext) { core.tell(job(ctx)) })
 }

@@ -42,7 +42,7 @@ func (c *coordinator) flush(s *stage) {
 	core, registry := c.core, c.core.registry.Load()
 	for _, f := range c.pipeline.start(s) {
 		h := registry.Find(f.sealed.ID)
-		c.offload(func(ctx jobContext) any {
+		c.compute(func(ctx jobContext) any {
 			flushed := messages.Flushed{Prepare: s.Number, ID: f.sealed.ID}
 			flushed.Message, flushed.Rows, flushed.Bytes, flushed.Err = runFlush(ctx, core, h, f)
 			return &flushed

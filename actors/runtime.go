@@ -37,9 +37,12 @@ type Runtime interface {
 	// After runs fn once when d has passed, unless cancelled. fn must not block:
 	// it posts a message.
 	After(d time.Duration, fn func()) (cancel func())
-	// Offload runs job on a bounded pool of workers. The job posts its result
-	// itself; it gets a context that ends when the runtime closes.
+	// Offload runs a job that mostly waits for storage, Compute one that mostly
+	// computes: each on a bounded pool of workers of its own, so that opening a
+	// bucket never queues behind a flush. The job posts its result itself; it gets a
+	// context that ends when the runtime closes.
 	Offload(job func(ctx context.Context))
+	Compute(job func(ctx context.Context))
 	// Wait pauses a job (never an actor).
 	Wait(ctx context.Context, d time.Duration) error
 	// UUID and Sync are the only sources of random names and Avro sync markers.
@@ -59,7 +62,8 @@ type liveRuntime struct {
 	made    atomic.Bool               // a system of our own exists
 	began   time.Time
 	turns   *turns
-	slots   chan struct{} // one token per running job
+	waiting chan struct{} // one token per running job of Offload
+	working chan struct{} // one token per running job of Compute
 	jobs    atomic.Int64
 	idle    chan struct{} // signalled when a job ends
 	ctx     context.Context
@@ -71,8 +75,9 @@ type liveRuntime struct {
 // nil it makes a quiet system of its own and shuts it down at Close.
 func NewRuntime(system *actor.ActorSystem) Runtime {
 	r := &liveRuntime{
-		began: time.Now(), slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))),
-		turns: newTurns(), idle: make(chan struct{}, 1), entropy: rand.Reader,
+		began: time.Now(), waiting: make(chan struct{}, waitingMax),
+		working: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
+		turns:   newTurns(), idle: make(chan struct{}, 1), entropy: rand.Reader,
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.system = func() *actor.ActorSystem { return system }
@@ -112,7 +117,17 @@ func (r *liveRuntime) After(d time.Duration, fn func()) func() {
 	return func() { timer.Stop() }
 }
 
-func (r *liveRuntime) Offload(job func(ctx context.Context)) {
+// waitingMax bounds the jobs that wait for storage at the same time.
+const waitingMax = 16
+
+func (r *liveRuntime) Offload(job func(ctx context.Context)) { r.start(r.waiting, job) }
+
+// Compute leaves one processor to writers and readers where there is more than
+// one: a flush and a consolidation that ran beside each other would make a write
+// wait for its turn on the processor.
+func (r *liveRuntime) Compute(job func(ctx context.Context)) { r.start(r.working, job) }
+
+func (r *liveRuntime) start(slots chan struct{}, job func(ctx context.Context)) {
 	r.jobs.Add(1)
 	go func() {
 		defer func() {
@@ -123,8 +138,8 @@ func (r *liveRuntime) Offload(job func(ctx context.Context)) {
 				}
 			}
 		}()
-		r.slots <- struct{}{}
-		defer func() { <-r.slots }()
+		slots <- struct{}{}
+		defer func() { <-slots }()
 		job(r.ctx)
 	}()
 }

@@ -57,6 +57,7 @@ func (r *scripted) Now() time.Duration                        { return r.now }
 func (r *scripted) WallMillis() int64                         { return 1_700_000_000_000 + r.now.Milliseconds() }
 func (r *scripted) LocalMillis() int64                        { return r.WallMillis() }
 func (r *scripted) Offload(job func(context.Context))         { r.jobs = append(r.jobs, job) }
+func (r *scripted) Compute(job func(context.Context))         { r.jobs = append(r.jobs, job) }
 func (r *scripted) Wait(context.Context, time.Duration) error { return nil }
 func (r *scripted) Sync() [16]byte                            { return [16]byte{7} }
 func (r *scripted) Close()                                    { r.system.Shutdown() }
