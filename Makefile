@@ -21,11 +21,11 @@ demo: ## load an embedded table and replay this repository's history; verify eve
 
 .PHONY: test
 test: ## run all tests
-	$(GO) test $(PACKAGES)
+	$(GO) test -timeout 8m $(PACKAGES)
 
 .PHONY: race
 race: ## run all tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short $(PACKAGES)
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 15m $(PACKAGES)
 
 .PHONY: lint
 lint: ## formatting, vet, staticcheck

@@ -131,9 +131,12 @@ func (a *autoCommit) once(w *Writer) {
 	a.table.session.Load().CommitFailed(err)
 }
 
+// backgroundCommitMax bounds one background commit, which no caller's context ends.
+const backgroundCommitMax = 10 * time.Minute
+
 // commit has its own time limit: triggers may keep run going for hours.
 func (a *autoCommit) commit(w *Writer) (Commit, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), waitShort)
+	ctx, cancel := context.WithTimeout(context.Background(), backgroundCommitMax)
 	defer cancel()
 	p, err := w.actor.PrepareInBackground(ctx)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/tideline-db/tideline/internal/errs"
 	"github.com/tideline-db/tideline/merge"
@@ -46,7 +47,7 @@ func newProjection(s *schema.Schema, scan Scan) (*projection, error) {
 			top, _, nested := strings.Cut(name, ".")
 			at := p.add(s, top, s.Fields[s.FieldIndex(top)])
 			if nested { // the predicate may need a member that was not asked for
-				p.widen(at, s.Fields[s.FieldIndex(top)])
+				p.layout.Fields[at] = s.Fields[s.FieldIndex(top)]
 			}
 		}
 	}
@@ -75,18 +76,27 @@ func (p *projection) bind(s *schema.Schema, where []*predicate.Predicate) error 
 
 // add puts a column into the layout once.
 func (p *projection) add(s *schema.Schema, name string, f schema.Field) int {
-	for i := range p.layout.Fields {
-		if p.layout.Fields[i].Name == name {
-			return i
-		}
+	if at := p.find(name); at >= 0 {
+		return at
 	}
 	p.layout.Fields = append(p.layout.Fields, f)
 	p.from = append(p.from, s.FieldIndex(name))
 	return len(p.from) - 1
 }
 
-// widen makes a layout column whole again.
-func (p *projection) widen(at int, f schema.Field) { p.layout.Fields[at] = f }
+// find is the place of a top-level column in the layout, -1 when it is not there.
+func (p *projection) find(name string) int {
+	return slices.IndexFunc(p.layout.Fields, func(f schema.Field) bool { return f.Name == name })
+}
+
+// keyTypes are the types of the key columns, in key order.
+func (p *projection) keyTypes() []schema.Type {
+	types := make([]schema.Type, len(p.layout.Key))
+	for i, at := range p.layout.Key {
+		types[i] = p.layout.Fields[at].Type
+	}
+	return types
+}
 
 // selected resolves the asked names; nil asks for every column.
 func selected(s *schema.Schema, names []string) ([]schema.Field, error) {
@@ -222,4 +232,36 @@ func (p *projection) record(b *merge.Block) arrow.RecordBatch {
 		}
 	}
 	return array.NewRecordBatch(p.arrow, columns, int64(b.Rows))
+}
+
+// filtered applies the exact filter to a merged block and projects it; nil when
+// no row is left. The caller releases the batch.
+func (p *projection) filtered(b *merge.Block, candidates bool, alloc memory.Allocator) (arrow.RecordBatch, error) {
+	if p.where == nil || candidates {
+		return p.record(b), nil
+	}
+	sel := p.where.Eval(func(name string) arrow.Array { return p.column(b, name) }, b.Rows).Selection(nil)
+	switch len(sel) {
+	case 0:
+		return nil, nil
+	case b.Rows:
+		return p.record(b), nil
+	}
+	batch := p.record(b)
+	defer batch.Release()
+	columns := merge.GatherWith(alloc, batch.Columns(), sel)
+	defer func() {
+		for _, c := range columns {
+			c.Release()
+		}
+	}()
+	return array.NewRecordBatch(p.arrow, columns, int64(len(sel))), nil
+}
+
+// column is a top-level column of a block by name, nil when there is none.
+func (p *projection) column(b *merge.Block, name string) arrow.Array {
+	if at := p.find(name); at >= 0 {
+		return b.Columns[at]
+	}
+	return nil
 }

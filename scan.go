@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tideline-db/tideline/actors"
+	"github.com/tideline-db/tideline/bucket"
 	"github.com/tideline-db/tideline/internal/errs"
 	"github.com/tideline-db/tideline/paimon/manifest"
 	"github.com/tideline-db/tideline/paimon/path"
@@ -132,7 +133,8 @@ func (s Scan) plan(ctx context.Context) (_ *Plan, err error) {
 			return nil, err
 		}
 	}
-	return p, p.split(files)
+	p.split(files)
+	return p, nil
 }
 
 // choose fixes the snapshot and, for a union, pins the memory that goes with it.
@@ -197,13 +199,12 @@ func (p *Plan) filter() snapshot.Filter {
 // split joins files and memory by partition-bucket. All files of a bucket stay
 // in one split with its memory; buckets without memory are split apart by file
 // when their rows cannot meet.
-func (p *Plan) split(files []snapshot.BucketFiles) error {
-	memory := map[string]*actors.PinnedBucket{}
-	name := func(partition string, bucket int) string { return fmt.Sprintf("%s\x00%d", partition, bucket) }
+func (p *Plan) split(files []snapshot.BucketFiles) {
+	memory := map[bucket.ID]*actors.PinnedBucket{} // not yet in a split
 	if p.pinned != nil {
 		for i := range p.pinned.Buckets {
 			b := &p.pinned.Buckets[i]
-			memory[name(b.Handle.ID.Partition, int(b.Handle.ID.Bucket))] = b
+			memory[b.Handle.ID] = b
 		}
 	}
 	for _, f := range files {
@@ -212,16 +213,17 @@ func (p *Plan) split(files []snapshot.BucketFiles) error {
 			continue
 		}
 		split := Split{Partition: texts, Bucket: f.Bucket, Files: f.Files, plan: p, files: f}
-		if m := memory[name(f.PartitionText, f.Bucket)]; m != nil && string(m.Handle.Part.PartitionRow) == string(f.Partition) {
+		id := bucket.ID{Partition: f.PartitionText, Bucket: int32(f.Bucket)}
+		if m := memory[id]; m != nil && string(m.Handle.Part.PartitionRow) == string(f.Partition) {
 			split.memory, split.Committed, split.Visible = m, m.Begin, m.End
-			delete(memory, name(f.PartitionText, f.Bucket))
+			delete(memory, id)
 		}
 		p.Splits = append(p.Splits, split)
 	}
 	if p.pinned != nil {
 		for i := range p.pinned.Buckets {
 			b := &p.pinned.Buckets[i]
-			if memory[name(b.Handle.ID.Partition, int(b.Handle.ID.Bucket))] != b {
+			if memory[b.Handle.ID] != b {
 				continue
 			}
 			p.Splits = append(p.Splits, Split{
@@ -231,7 +233,6 @@ func (p *Plan) split(files []snapshot.BucketFiles) error {
 			})
 		}
 	}
-	return nil
 }
 
 func partitionTexts(kvs []path.KV) map[string]string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -75,10 +76,7 @@ func (p *Plan) open(split *Split) merge.Source {
 		return &slicer{source: merge.NewConcat(p.all(split)), rows: batch}
 	}
 	items := p.items(split)
-	types := make([]schema.Type, len(p.view.layout.Key))
-	for i, k := range p.view.layout.Key {
-		types[i] = p.view.layout.Fields[k].Type
-	}
+	types := p.view.keyTypes()
 	sections := merge.Sections(len(items),
 		func(i, j int) int { return row.Compare(types, items[i].low, items[j].low) },
 		func(i, j int) int { return row.Compare(types, items[i].low, items[j].high) },
@@ -132,10 +130,7 @@ type item struct {
 // items lists files, oldest first, then memory runs, oldest first: of two rows
 // with equal sequence numbers the later item wins.
 func (p *Plan) items(split *Split) []item {
-	types := make([]schema.Type, len(p.view.layout.Key))
-	for i, k := range p.view.layout.Key {
-		types[i] = p.view.layout.Fields[k].Type
-	}
+	types := p.view.keyTypes()
 	var items []item
 	for _, f := range split.Files {
 		low, err := row.Decode(types, f.MinKey)
@@ -260,7 +255,7 @@ func (s *fileSource) Close() error {
 func (v *projection) evolve(s *schema.Schema, file *schema.Schema) (*datafile.Mapping, error) {
 	var want []schema.Field
 	for _, f := range v.layout.Fields {
-		if !isPartition(s, f.Name) {
+		if !slices.Contains(s.PartitionKeys, f.Name) {
 			want = append(want, f)
 		}
 	}
@@ -268,15 +263,6 @@ func (v *projection) evolve(s *schema.Schema, file *schema.Schema) (*datafile.Ma
 		want = append(want, schema.SequenceField(), schema.ValueKindField())
 	}
 	return datafile.Evolve(file, want)
-}
-
-func isPartition(s *schema.Schema, name string) bool {
-	for _, key := range s.PartitionKeys {
-		if key == name {
-			return true
-		}
-	}
-	return false
 }
 
 // filled adds the partition columns, constant for a split, to what a file holds.
@@ -301,13 +287,8 @@ func (f *filled) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	fields := append([]arrow.Field(nil), batch.Schema().Fields()...)
 	columns := append([]arrow.Array(nil), batch.Columns()...)
 	for i, key := range s.PartitionKeys {
-		at := -1
-		for k := range f.plan.view.layout.Fields {
-			if f.plan.view.layout.Fields[k].Name == key {
-				at = k
-			}
-		}
-		if at < 0 {
+		at := f.plan.view.find(key)
+		if at < 0 { // neither asked for nor needed
 			continue
 		}
 		field := f.plan.view.layout.Fields[at]
@@ -320,40 +301,6 @@ func (f *filled) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		columns = append(columns, column)
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, batch.NumRows()), nil
-}
-
-// filtered applies the exact filter to a merged block and projects it; nil when
-// no row is left. The caller releases the batch.
-func (v *projection) filtered(b *merge.Block, candidates bool, alloc memory.Allocator) (arrow.RecordBatch, error) {
-	if v.where == nil || candidates {
-		return v.record(b), nil
-	}
-	sel := v.where.Eval(func(name string) arrow.Array { return v.column(b, name) }, b.Rows).Selection(nil)
-	switch len(sel) {
-	case 0:
-		return nil, nil
-	case b.Rows:
-		return v.record(b), nil
-	}
-	batch := v.record(b)
-	defer batch.Release()
-	columns := merge.GatherWith(alloc, batch.Columns(), sel)
-	defer func() {
-		for _, c := range columns {
-			c.Release()
-		}
-	}()
-	return array.NewRecordBatch(v.arrow, columns, int64(len(sel))), nil
-}
-
-// column is a top-level layout column by name, nil when there is none.
-func (v *projection) column(b *merge.Block, name string) arrow.Array {
-	for i := range v.layout.Fields {
-		if v.layout.Fields[i].Name == name {
-			return b.Columns[i]
-		}
-	}
-	return nil
 }
 
 // failing is a source that has only an error.

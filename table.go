@@ -26,8 +26,8 @@ type Table struct {
 	committed *snapshot.Table
 	schema    *schema.Schema // newest at open; a session finishes with it
 	table     schema.Options
-	runtime   actors.Runtime // nil until a session starts
-	owned     bool
+	runtime   actors.Runtime
+	owned     bool // the runtime is of our own making, and Close ends it
 
 	session  atomic.Pointer[actors.Session]
 	starting chan struct{} // capacity 1: one goroutine starts or ends the session

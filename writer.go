@@ -2,7 +2,6 @@ package tideline
 
 import (
 	"context"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -194,13 +193,11 @@ func (w *Writer) PrepareCommit(ctx context.Context, options ...PrepareOption) (P
 	if o.between && o.has {
 		return Prepared{}, errs.Invalid("a position stands for exactly the writes that returned before, so only the owner of the writer can give one; nothing was prepared")
 	}
-	prepare := w.actor.PrepareCommit
 	if o.between {
-		prepare = func(ctx context.Context, _ []byte, _ bool) (messages.Prepared, error) {
-			return w.actor.PrepareInBackground(ctx)
-		}
+		p, err := w.actor.PrepareInBackground(ctx)
+		return preparedOf(p), err
 	}
-	p, err := prepare(ctx, o.position, o.has)
+	p, err := w.actor.PrepareCommit(ctx, o.position, o.has)
 	return preparedOf(p), err
 }
 
@@ -283,6 +280,3 @@ func (t *Table) Subscribe() *actors.Subscription {
 	}
 	return nil
 }
-
-// waitShort bounds background work that nobody waits for.
-const waitShort = 10 * time.Minute
