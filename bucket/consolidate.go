@@ -3,6 +3,7 @@ package bucket
 import (
 	"context"
 	"math/bits"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -225,16 +226,13 @@ func (m *merger) column(i int) (arrow.Array, error) {
 	return array.Concatenate(parts, m.alloc)
 }
 
-func (m *merger) kinds() (kinds []int8) {
-	for k, b := range m.blocks {
-		if b.Kinds != nil {
-			kinds = make([]int8, m.rows)
-			break
-		}
-		if k == len(m.blocks)-1 {
-			return nil
-		}
+// kinds are the row kinds of all blocks behind one another; nil when all are
+// inserts, which a block may say with nil.
+func (m *merger) kinds() []int8 {
+	if !slices.ContainsFunc(m.blocks, func(b *merge.Block) bool { return b.Kinds != nil }) {
+		return nil
 	}
+	kinds := make([]int8, m.rows)
 	at := 0
 	for _, b := range m.blocks {
 		copy(kinds[at:at+b.Rows], b.Kinds)

@@ -290,16 +290,16 @@ func (p *Preparer) order(s *scratch, rows int) {
 	}
 }
 
-// chunkRowsMax is the size up to which a batch joins an open chunk instead of
+// smallRowsMax is the size up to which a batch joins an open chunk instead of
 // becoming a run of its own: below it, the objects around a run cost more than
 // its rows.
 const (
-	chunkRowsMax  = 63
-	chunkBytesMax = 64 << 10 // and this size in bytes: big rows gain nothing
+	smallRowsMax  = 63
+	smallBytesMax = 64 << 10 // and this size in bytes: big rows gain nothing
 )
 
 func (p *Preparer) small(s *scratch, rows, of int) bool {
-	if !p.t.flat || rows > chunkRowsMax {
+	if !p.t.flat || rows > smallRowsMax {
 		return false
 	}
 	// The texts of a group are estimated by its share of the batch.
@@ -309,7 +309,7 @@ func (p *Preparer) small(s *scratch, rows, of int) bool {
 			bytes += int(r.offsets[len(r.offsets)-1] - r.offsets[0])
 		}
 	}
-	return bytes/of*rows <= chunkBytesMax
+	return bytes/of*rows <= smallBytesMax
 }
 
 // fill copies the rows of a group.

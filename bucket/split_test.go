@@ -84,7 +84,7 @@ func TestRowsFindTheirPartitionBucket(t *testing.T) {
 				got = append(got, part.ID)
 				bytes += part.Bytes
 				rows := want[part.ID]
-				require.Equal(t, part.Rows <= chunkRowsMax, part.Small)
+				require.Equal(t, part.Rows <= smallRowsMax, part.Small)
 				require.Equal(t, len(rows), part.Rows)
 				require.Len(t, part.Offsets, part.Rows)
 				require.True(t, slices.IsSorted(part.Offsets))

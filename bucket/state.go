@@ -8,10 +8,9 @@ import (
 
 // Restore is where a bucket continues.
 type Restore struct {
-	NextOffset    int64 // lowest offset that the next row may get
-	NextSeq       int64 // sequence number of the next row
-	CommittedEnd  int64
-	CallerOffsets bool // offsets come from the caller; else the first part decides
+	NextOffset   int64 // lowest offset that the next row may get
+	NextSeq      int64 // sequence number of the next row
+	CommittedEnd int64
 }
 
 // Stats are the counters of a bucket. Bytes are what the runs retain.
@@ -36,11 +35,11 @@ type State struct {
 
 	nextOffset, nextSeq int64
 	committedEnd        int64
-	epoch               int64 // newest epoch seen
-	mode                offsetMode
-	numbered            int64 // number of the newest segment
-	job                 *Job  // the consolidation that is out
-	consolidated        int64 // highest epoch that was merged with an older one
+	epoch               int64      // newest epoch seen
+	mode                offsetMode // the first part decides
+	numbered            int64      // number of the newest segment
+	job                 *Job       // the consolidation that is out
+	consolidated        int64      // highest epoch that was merged with an older one
 }
 
 type offsetMode uint8
@@ -57,9 +56,6 @@ func NewState(t *Table, identity *Part, r Restore) *State {
 		t: t, identity: identity.Identity(),
 		nextOffset: r.NextOffset, nextSeq: r.NextSeq, committedEnd: r.CommittedEnd,
 		epoch: math.MinInt64, consolidated: math.MinInt64,
-	}
-	if r.CallerOffsets {
-		s.mode = offsetsOfCaller
 	}
 	s.open()
 	return s
