@@ -249,7 +249,7 @@ func (p *projection) filtered(b *merge.Block, candidates bool, alloc memory.Allo
 	}
 	batch := p.record(b)
 	defer batch.Release()
-	columns := merge.GatherWith(alloc, batch.Columns(), sel)
+	columns := merge.Gather(alloc, batch.Columns(), sel)
 	defer func() {
 		for _, c := range columns {
 			c.Release()

@@ -79,7 +79,7 @@ func t1Runs(layout Layout, keys []int64, fanIn int) []*Block {
 		lo, hi := i*len(keys)/fanIn, (i+1)*len(keys)/fanIn
 		cols := t1Columns(keys[lo:hi], len(layout.Fields[0].Name) > 0 && layout.Fields[0].Type.Kind == schema.VarChar)
 		sel := Sort(layout, cols, hi-lo)
-		blocks[i] = &Block{Columns: Gather(cols, sel), Rows: hi - lo, Seq: Numbers{Base: int64(lo), Perm: sel}}
+		blocks[i] = &Block{Columns: Gather(nil, cols, sel), Rows: hi - lo, Seq: Numbers{Base: int64(lo), Perm: sel}}
 	}
 	return blocks
 }
@@ -340,7 +340,7 @@ func BenchmarkSortGather(b *testing.B) {
 		b.Run(fmt.Sprintf("T1/%d", n), func(b *testing.B) {
 			measure(b, n, func(i int) {
 				sel := Sort(t1, cols[i%16], n)
-				for _, c := range Gather(cols[i%16], sel) {
+				for _, c := range Gather(nil, cols[i%16], sel) {
 					c.Release()
 				}
 			})

@@ -10,16 +10,11 @@ import (
 )
 
 // Gather copies the rows sel of every column, in the order of sel, to new arrays
-// on the Go heap. nil columns stay nil; a nil sel (what Sort returns for sorted
-// input) copies nothing and retains the columns. Null slots of the result hold
-// no bytes. sel must lie inside of the columns.
-func Gather(cols []arrow.Array, sel []int32) []arrow.Array {
-	return GatherWith(nil, cols, sel)
-}
-
-// GatherWith is Gather with the buffers from alloc; nil means the Go heap. The
+// with buffers from alloc; nil means the Go heap. nil columns stay nil; a nil sel
+// (what Sort returns for sorted input) copies nothing and retains the columns.
+// Null slots of the result hold no bytes. sel must lie inside of the columns. The
 // caller releases the arrays.
-func GatherWith(alloc memory.Allocator, cols []arrow.Array, sel []int32) []arrow.Array {
+func Gather(alloc memory.Allocator, cols []arrow.Array, sel []int32) []arrow.Array {
 	out := make([]arrow.Array, len(cols))
 	for i, c := range cols {
 		switch {

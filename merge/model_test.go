@@ -468,16 +468,5 @@ func TestSortAgreesWithTheModel(t *testing.T) {
 			return
 		}
 		require.Equal(t, want, got)
-
-		prefixes := make([]uint64, n)
-		exact, err := KeyPrefixes(w.layout, cols, n, prefixes)
-		require.NoError(t, err)
-		for i := 1; i < n; i++ {
-			a, b := want[i-1], want[i]
-			require.LessOrEqual(t, prefixes[a], prefixes[b])
-			if exact {
-				require.Equal(t, w.less(rows[a], rows[b]) == 0, prefixes[a] == prefixes[b])
-			}
-		}
 	})
 }

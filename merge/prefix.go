@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 )
 
@@ -85,53 +84,6 @@ func planPrefix(ranges []rowRange, sorted bool) prefixPlan {
 	return p
 }
 
-// fullPlan packs whole columns by their types, so that prefixes of different
-// blocks compare.
-func fullPlan(layout Layout, k *keys) prefixPlan {
-	p, left := prefixPlan{exact: true}, 64
-	for c := range k.cols {
-		if left == 0 {
-			p.exact = false
-			break
-		}
-		s := prefixStep{col: c, null: -1}
-		if layout.Fields[layout.Key[c]].Type.Nullable {
-			left--
-			s.null = left
-		}
-		col := &k.cols[c]
-		if col.kind == keyBytes {
-			s.width = left
-			p.steps = append(p.steps, s)
-			p.exact = false
-			break
-		}
-		s.width = col.bitWidth()
-		s.shift = left - s.width
-		left = max(s.shift, 0)
-		p.steps = append(p.steps, s)
-		if s.shift < 0 || col.wide() {
-			p.exact = false
-			break
-		}
-	}
-	return p
-}
-
-// KeyPrefixes writes an order-preserving 8-byte prefix of the first n keys to
-// dst. The prefixes of all blocks of one layout compare with each other. exact
-// is true when equal prefixes mean equal keys. dst must hold n values. Key
-// columns of NOT NULL types must hold no nulls.
-func KeyPrefixes(layout Layout, cols []arrow.Array, n int, dst []uint64) (exact bool, err error) {
-	k, err := newKeys(layout, cols)
-	if err != nil {
-		return false, err
-	}
-	p := fullPlan(layout, &k)
-	p.fill(rowRange{&k, 0, n}, dst[:n])
-	return p.exact, nil
-}
-
 // fill writes the prefixes of the rows of r to dst.
 func (p *prefixPlan) fill(r rowRange, dst []uint64) {
 	clear(dst)
@@ -206,29 +158,11 @@ func leading(data []byte, from, to int) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// bitWidth is the number of bits of ordered values of a fixed-width column.
-func (k *keyColumn) bitWidth() int {
-	switch k.kind {
-	case keyBool:
-		return 1
-	case keyInt8:
-		return 8
-	case keyInt16:
-		return 16
-	case keyInt32, keyFloat32:
-		return 32
-	case keyDecimal:
-		return min(decimalBits(k.prec), 64)
-	default:
-		return 64
-	}
-}
-
 // wide tells whether ordered drops bits of the values.
 func (k *keyColumn) wide() bool { return k.kind == keyDecimal && decimalBits(k.prec) > 64 }
 
 // ordered returns the value of row i of a fixed-width column as an unsigned
-// number of bitWidth bits in the order of the type.
+// number of as many bits in the order of the type.
 func (k *keyColumn) ordered(i int) uint64 {
 	switch k.kind {
 	case keyBool:

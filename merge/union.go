@@ -2,7 +2,6 @@ package merge
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 
@@ -172,7 +171,8 @@ func (u *union) advance(ctx context.Context) error {
 	} else {
 		u.splitters = u.splitters[1:]
 	}
-	return u.window.merge(u.options.KeepDeletes)
+	u.window.merge(u.options.KeepDeletes)
+	return nil
 }
 
 // refill drops the cursors that are read to their end and loads a block where
@@ -312,6 +312,3 @@ func (u *union) rowBytes() int {
 	}
 	return bytes
 }
-
-// String names the union for error texts and logs.
-func (u *union) String() string { return fmt.Sprintf("union of %d sorted runs", len(u.sources)) }

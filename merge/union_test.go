@@ -16,7 +16,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tideline-db/tideline/internal/errs"
-	"github.com/tideline-db/tideline/paimon/predicate"
 	"github.com/tideline-db/tideline/paimon/schema"
 )
 
@@ -74,7 +73,7 @@ func TestUnionOfManyLargeRuns(t *testing.T) {
 					}
 					b := numbers(seq, keys...)
 					sel := Sort(twoColumns, b.Columns, n)
-					b.Columns, b.Seq.Perm = Gather(b.Columns, sel), sel
+					b.Columns, b.Seq.Perm = Gather(nil, b.Columns, sel), sel
 					half := n / 3
 					sources = append(sources, NewBlockSource(sliced(b, 0, half), sliced(b, half, half), sliced(b, half, n)))
 					seq += int64(n)
@@ -204,53 +203,6 @@ func TestConcatReadsSourcesInOrder(t *testing.T) {
 	require.Equal(t, []int64{5, 3, 4, 1}, collect(t, u, 0))
 	_, err := u.Next(context.Background())
 	require.ErrorIs(t, err, io.EOF)
-}
-
-func TestFilterAndLimit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 50).Draw(t, "rows")
-		bound := rapid.Int64Range(-1, 60).Draw(t, "bound")
-		limit := rapid.Int64Range(0, 60).Draw(t, "limit")
-		var blocks []*Block
-		var want []int64
-		for lo := 0; lo < n; {
-			m := min(rapid.IntRange(0, 9).Draw(t, "block"), n-lo)
-			keys := make([]int64, m)
-			for i := range keys {
-				keys[i] = int64(lo + i)
-				if v := keys[i] + 100; keys[i] < bound && v%3 != 1 && int64(len(want)) < limit {
-					want = append(want, v)
-				}
-			}
-			b := numbers(int64(100+lo), keys...)
-			b.Kinds = make([]int8, m)
-			for i := range keys {
-				b.Kinds[i] = int8(keys[i] % 3)
-			}
-			blocks = append(blocks, b)
-			lo += m
-		}
-		in := predicate.Compare(predicate.NotIn, "v")
-		for v := range int64(60) {
-			if (v+100)%3 == 1 {
-				in.Literals = append(in.Literals, v+100)
-			}
-		}
-		p, err := predicate.Bind(predicate.AllOf(predicate.Compare(predicate.Lt, "k", bound), in), twoColumns.Fields)
-		require.NoError(t, err)
-		s := NewLimit(NewFilter(twoColumns, NewBlockSource(blocks...), p, nil), limit)
-		var got []int64
-		drain(t, s, func(b *Block) {
-			require.Positive(t, b.Rows)
-			for i, v := range int64s(b, 1) {
-				require.Equal(t, v, b.Seq.At(i))
-				require.Equal(t, int8((v-100)%3), b.Kinds[i])
-			}
-			got = append(got, int64s(b, 1)...)
-		})
-		require.Equal(t, want, got)
-		require.NoError(t, s.Close())
-	})
 }
 
 func TestSectionsAgreeWithTheDefinition(t *testing.T) {
@@ -403,7 +355,7 @@ func TestGatherOfSlicesAndAllShapes(t *testing.T) {
 		if sel == nil {
 			sel = []int32{}
 		}
-		got := GatherWith(mem, []arrow.Array{part, nil}, sel)
+		got := Gather(mem, []arrow.Array{part, nil}, sel)
 		want := buildArray(mem, c.arrow, len(sel), func(i int) any { return vals[lo+int(sel[i])] })
 		require.True(t, array.ApproxEqual(want, got[0], array.WithNaNsEqual(true)), "want %v got %v", want, got[0])
 		require.Nil(t, got[1])
@@ -413,10 +365,10 @@ func TestGatherOfSlicesAndAllShapes(t *testing.T) {
 		require.Zero(t, mem.CurrentAlloc())
 	})
 	same := numbers(0, 1, 2)
-	require.Same(t, same.Columns[0], Gather(same.Columns, nil)[0])
+	require.Same(t, same.Columns[0], Gather(nil, same.Columns, nil)[0])
 	d := arrow.BinaryTypes.LargeString
 	large := buildLarge(d, "x", "yy", "zzz")
-	got := Gather([]arrow.Array{large}, []int32{2, 0, 1, 2})[0]
+	got := Gather(nil, []arrow.Array{large}, []int32{2, 0, 1, 2})[0]
 	require.Equal(t, `["zzz" "x" "yy" "zzz"]`, got.String())
 	require.False(t, slices.Contains([]arrow.Array{large}, got))
 }

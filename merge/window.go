@@ -77,14 +77,14 @@ func (w *window) add(c *chunk, lo, hi int) {
 
 // merge orders the rows, drops older versions and (unless keep) deletes, and
 // leaves the result in parts.
-func (w *window) merge(keep bool) error {
+func (w *window) merge(keep bool) {
 	if len(w.slices) == 0 {
-		return nil
+		return
 	}
 	if len(w.slices) == 1 {
 		w.slices[0].base = 0
 		w.single(0, keep, 1)
-		return nil
+		return
 	}
 	w.layOut()
 	for lo := 0; lo < len(w.slices); {
@@ -106,7 +106,6 @@ func (w *window) merge(keep bool) error {
 		}
 		lo = hi
 	}
-	return nil
 }
 
 // layOut groups the slices that overlap, gives them their row numbers, and fills
