@@ -77,43 +77,25 @@ func (t *Table) sessionID() string {
 // progress was needed. What the changes mean for a session is Chain.Check's
 // answer.
 func (t *Table) Follow(ctx context.Context, adopted *manifest.Snapshot, adoptedProgress *Progress) (*Chain, error) {
-	return t.followTo(ctx, adopted, adoptedProgress, 0)
-}
-
-// FollowTo is Follow up to snapshot id instead of the newest one. An id below the
-// adopted one is errs.ErrInvalid: its rows may have left the memory already.
-func (t *Table) FollowTo(ctx context.Context, adopted *manifest.Snapshot, adoptedProgress *Progress, id int64) (*Chain, error) {
-	if id <= 0 || adopted != nil && id < adopted.ID {
-		return nil, errs.Invalid("snapshot %d is older than the adopted snapshot %d", id, idOf(adopted))
-	}
-	return t.followTo(ctx, adopted, adoptedProgress, id)
-}
-
-// followTries bounds how often a snapshot may vanish under a walk before the
-// walk is given up.
-const followTries = 4
-
-func (t *Table) followTo(ctx context.Context, adopted *manifest.Snapshot, adoptedProgress *Progress, id int64) (*Chain, error) {
 	for try := 1; ; try++ {
-		c, err := t.follow(ctx, adopted, adoptedProgress, id)
+		c, err := t.follow(ctx, adopted, adoptedProgress)
 		if err == nil || try == followTries || !errors.Is(err, errs.ErrSnapshotExpired) && !errors.Is(err, fs.ErrNotExist) {
 			return c, err
 		}
 	}
 }
 
-func (t *Table) follow(ctx context.Context, adopted *manifest.Snapshot, adoptedProgress *Progress, id int64) (*Chain, error) {
+// followTries bounds how often a snapshot may vanish under a walk before the
+// walk is given up.
+const followTries = 4
+
+func (t *Table) follow(ctx context.Context, adopted *manifest.Snapshot, adoptedProgress *Progress) (*Chain, error) {
 	if adoptedProgress == nil {
 		adoptedProgress = &Progress{}
 	}
 	c := &Chain{Adopted: adopted, AdoptedProgress: adoptedProgress, Progress: adoptedProgress, MaxSeq: map[progress.Key]int64{}}
 	var err error
-	if id > 0 {
-		c.Latest, err = t.Snapshot(ctx, id)
-	} else {
-		c.Latest, err = t.Latest(ctx, idOf(adopted))
-	}
-	if err != nil {
+	if c.Latest, err = t.Latest(ctx, idOf(adopted)); err != nil {
 		return nil, err
 	}
 	if idOf(c.Latest) < idOf(adopted) {

@@ -256,13 +256,6 @@ func TestFollowReportsSequencesAndSessions(t *testing.T) {
 	top, err = s.table.MaxSequence(w.ctx, c.Latest, w.partition("eu"), 1)
 	require.NoError(t, err)
 	require.EqualValues(t, -1, top)
-
-	back, err := s.table.FollowTo(w.ctx, s.adopted, s.progress, 2)
-	require.NoError(t, err)
-	require.EqualValues(t, 2, back.Latest.ID)
-	require.Len(t, back.Changes, 1)
-	_, err = s.table.FollowTo(w.ctx, c.Latest, c.Progress, 2)
-	require.ErrorIs(t, err, errs.ErrInvalid)
 }
 
 // An engine that copies all properties of its predecessor is not taken for us.

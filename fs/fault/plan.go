@@ -104,9 +104,6 @@ func FailFrom(k int) Plan {
 // LostReply lets operation k take effect and reports an error.
 func LostReply(k int) Plan { return Plan{Rules: []Rule{{At: k, Do: Decision{Action: FailAfter}}}} }
 
-// HangAt blocks operation k until its context is done.
-func HangAt(k int) Plan { return Plan{Rules: []Rule{{At: k, Do: Decision{Action: Hang}}}} }
-
 // NoSpaceFrom finds the device full from the k-th operation that takes space.
 func NoSpaceFrom(k int) Plan {
 	return Plan{Rules: []Rule{{

@@ -62,23 +62,21 @@ type Result struct {
 // Writer encodes record batches into one Parquet data file. It is not safe for
 // concurrent use and it does not close the destination.
 type Writer struct {
-	fields    []schema.Field
-	leaves    []int // leaf columns below each field
-	opts      WriterOptions
-	root      *pqschema.GroupNode
-	props     []parquet.WriterProperty
-	sink      *countingWriter
-	pq        *file.Writer // nil until the first rows have shown what compresses
-	group     file.BufferedRowGroupWriter
-	groupRaw  int64 // Arrow bytes in the open row group
-	rows      int64
-	stats     []statsCollector
-	leaf      leafWriter
-	checked   *arrow.Schema // the schema last found to fit
-	err       error         // first failure; the file is unusable after it
-	closed    bool
-	rawTotal  int64
-	rawClosed int64 // Arrow bytes in finished row groups
+	fields   []schema.Field
+	leaves   []int // leaf columns below each field
+	opts     WriterOptions
+	root     *pqschema.GroupNode
+	props    []parquet.WriterProperty
+	sink     *countingWriter
+	pq       *file.Writer // nil until the first rows have shown what compresses
+	group    file.BufferedRowGroupWriter
+	groupRaw int64 // Arrow bytes in the open row group
+	rows     int64
+	stats    []statsCollector
+	leaf     leafWriter
+	checked  *arrow.Schema // the schema last found to fit
+	err      error         // first failure; the file is unusable after it
+	closed   bool
 }
 
 // NewWriter starts a file of the given physical columns, in file order; system
@@ -234,9 +232,7 @@ func (w *Writer) writePiece(b arrow.RecordBatch) error {
 			return err
 		}
 		w.stats[i].add(arr)
-		raw := rawBytes(arr)
-		w.groupRaw += raw
-		w.rawTotal += raw
+		w.groupRaw += rawBytes(arr)
 		leaf += w.leaves[i]
 	}
 	w.rows += b.NumRows()
@@ -252,7 +248,7 @@ func (w *Writer) writeColumn(f schema.Field, arr arrow.Array, leaf int) error {
 		leaf++
 		return cw, err
 	}
-	if !isNested(f.Type) {
+	if !f.Type.Kind.Nested() {
 		cw, err := next()
 		if err != nil {
 			return err
@@ -271,7 +267,6 @@ func (w *Writer) writeColumn(f schema.Field, arr arrow.Array, leaf int) error {
 func (w *Writer) endGroup() error {
 	err := w.group.Close()
 	w.group = nil
-	w.rawClosed = w.rawTotal
 	return err
 }
 
@@ -330,15 +325,6 @@ func (w *Writer) Close() (Result, error) {
 		res.Columns = append(res.Columns, w.stats[i].result())
 	}
 	return res, nil
-}
-
-// isNested reports whether a type is stored as a group.
-func isNested(t schema.Type) bool {
-	switch t.Kind {
-	case schema.Array, schema.Map, schema.Multiset, schema.Row:
-		return true
-	}
-	return false
 }
 
 func leafCount(t schema.Type) int {

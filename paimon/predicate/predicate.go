@@ -58,10 +58,6 @@ func Compare(op Op, column string, values ...any) *Predicate {
 // when there is none.
 func AllOf(ps ...*Predicate) *Predicate { return join(And, ps) }
 
-// AnyOf is the disjunction of the predicates that are not nil; nil when there is
-// none.
-func AnyOf(ps ...*Predicate) *Predicate { return join(Or, ps) }
-
 // Negate is NOT p.
 func Negate(p *Predicate) *Predicate { return &Predicate{Op: Not, Children: []*Predicate{p}} }
 
