@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 )
 
-// Budget counts the bytes of rows in memory: building, sealed and pinned. A
+// budget counts the bytes of rows in memory: building, sealed and pinned. A
 // write takes its bytes before it gets an epoch; they come back when the last
 // hold on them ends. It is admission only: taking never blocks here, the waiting
 // happens with the caller's context at the coordinator.
@@ -12,7 +12,7 @@ import (
 // At most limit bytes plus one batch are ever taken: a batch is admitted while
 // the count is below the limit, so that one batch larger than the whole budget
 // can still be written into an empty engine.
-type Budget struct {
+type budget struct {
 	limit   int64
 	used    atomic.Int64
 	waiters atomic.Int32
@@ -20,7 +20,7 @@ type Budget struct {
 }
 
 // TryTake admits n bytes, or reports that the budget is used up.
-func (b *Budget) TryTake(n int64) bool {
+func (b *budget) TryTake(n int64) bool {
 	for {
 		used := b.used.Load()
 		if used > 0 && used+n > b.limit {
@@ -33,10 +33,10 @@ func (b *Budget) TryTake(n int64) bool {
 }
 
 // Take counts bytes without asking: memory that consolidation adds for a moment.
-func (b *Budget) Take(n int64) { b.used.Add(n) }
+func (b *budget) Take(n int64) { b.used.Add(n) }
 
 // Return gives bytes back and wakes who waits for them.
-func (b *Budget) Return(n int64) {
+func (b *budget) Return(n int64) {
 	if n == 0 {
 		return
 	}
@@ -47,5 +47,5 @@ func (b *Budget) Return(n int64) {
 }
 
 // Used returns the bytes taken; Limit the configured limit.
-func (b *Budget) Used() int64  { return b.used.Load() }
-func (b *Budget) Limit() int64 { return b.limit }
+func (b *budget) Used() int64  { return b.used.Load() }
+func (b *budget) Limit() int64 { return b.limit }

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 
@@ -228,15 +229,15 @@ func (c *coordinator) finishShutdown() {
 }
 
 // offload runs a job that waits for storage and counts it until it comes back.
-func (c *coordinator) offload(job func(ctx jobContext) any) {
+func (c *coordinator) offload(job func(ctx context.Context) any) {
 	c.jobs++
 	core := c.core
-	core.runtime.Offload(func(ctx jobContext) { core.tell(job(ctx)) })
+	core.runtime.Offload(func(ctx context.Context) { core.tell(job(ctx)) })
 }
 
 // compute is offload for a job that mostly computes.
-func (c *coordinator) compute(job func(ctx jobContext) any) {
+func (c *coordinator) compute(job func(ctx context.Context) any) {
 	c.jobs++
 	core := c.core
-	core.runtime.Compute(func(ctx jobContext) { core.tell(job(ctx)) })
+	core.runtime.Compute(func(ctx context.Context) { core.tell(job(ctx)) })
 }

@@ -34,7 +34,7 @@ func (c *coordinator) refreshNext() {
 	c.refreshing = true
 	c.refreshes, c.queued = c.queued, nil
 	core, adopted, ours := c.core, c.core.adopted.Load(), append([]*manifest.Snapshot(nil), c.unadopted...)
-	c.offload(func(ctx jobContext) any { return followChain(ctx, core, adopted, ours) })
+	c.offload(func(ctx context.Context) any { return followChain(ctx, core, adopted, ours) })
 }
 
 // followChain reads the snapshots after the adopted one. Before memory can be

@@ -42,7 +42,7 @@ func (c *coordinator) flush(s *stage) {
 	core, registry := c.core, c.core.registry.Load()
 	for _, f := range c.pipeline.start(s) {
 		h := registry.Find(f.sealed.ID)
-		c.compute(func(ctx jobContext) any {
+		c.compute(func(ctx context.Context) any {
 			flushed := messages.Flushed{Prepare: s.Number, ID: f.sealed.ID}
 			flushed.Message, flushed.Rows, flushed.Bytes, flushed.Err = runFlush(ctx, core, h, f)
 			return &flushed
@@ -158,7 +158,7 @@ func (c *coordinator) publishNext() {
 		}
 		c.publishing = true
 		s.state, s.tried = publishing, true
-		c.core.publish.Store(s.Epoch)
+		c.core.tried.Store(s.Epoch)
 		c.offload(c.publishJob(s))
 	}
 }
@@ -179,9 +179,9 @@ func (c *coordinator) request(s *stage) snapshot.CommitRequest {
 	return request
 }
 
-func (c *coordinator) publishJob(s *stage) func(jobContext) any {
+func (c *coordinator) publishJob(s *stage) func(context.Context) any {
 	core, request := c.core, c.request(s)
-	return func(ctx jobContext) (fact any) {
+	return func(ctx context.Context) (fact any) {
 		published := &messages.Published{Number: s.Number}
 		defer func() {
 			if reason := recover(); reason != nil {
@@ -263,7 +263,7 @@ func (c *coordinator) abort(m *messages.Abort) {
 	}
 	m.Decided(ids, nil)
 	core, ranges := c.core, s.ranges()
-	c.offload(func(ctx jobContext) any {
+	c.offload(func(ctx context.Context) any {
 		return &messages.Aborted{Number: s.Number, Err: core.table.DeleteFiles(ctx, ranges), Reply: m.Deleted}
 	})
 }

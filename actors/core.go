@@ -23,20 +23,20 @@ type core struct {
 	memory   *bucket.Table   // what a bucket must know of the table
 	settings Settings
 
-	frontier Frontier
-	budget   Budget
+	frontier frontier
+	budget   budget
 	registry atomic.Pointer[Registry]
 	adopted  atomic.Pointer[Adopted]
 
 	cause    atomic.Pointer[failure] // why the session is poisoned
-	sealed   atomic.Pointer[failure] // why writing (only) is closed
+	readOnly atomic.Pointer[failure] // why writing is closed, while commits and reads go on
 	failed   chan struct{}           // closed when cause is set
 	ended    chan struct{}           // closed when the coordinator has stopped
 	closing  atomic.Bool             // the session is being closed; job failures are expected
 	stalled  atomic.Pointer[func()]  // wakes a writer that waits for the frontier
 	waits    atomic.Int64            // ids of waits for credits
 	epochs   atomic.Int64            // newest epoch given; only the holder of the lease gives one
-	publish  atomic.Int64            // cut of the newest prepare whose publication began: no snapshot of ours holds later writes
+	tried    atomic.Int64            // cut of the newest prepare whose publication began: no snapshot of ours holds later writes
 	prepares atomic.Int64            // numbers of prepares, over all writers of the session
 	offsets  atomic.Int32            // offsetMode of the session, once its first write decided it
 
@@ -50,6 +50,9 @@ type core struct {
 
 type failure struct{ err error }
 
+// stopOnFailure stops a failed actor; a restarted one would have lost its rows.
+var stopOnFailure = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })
+
 // Adopted is a committed snapshot whose progress is the session's own.
 type Adopted struct {
 	Snapshot *manifest.Snapshot // nil: the table has no snapshot yet
@@ -57,11 +60,13 @@ type Adopted struct {
 }
 
 // ID returns the id of the adopted snapshot, 0 when there is none.
-func (a *Adopted) ID() int64 {
-	if a == nil || a.Snapshot == nil {
+func (a *Adopted) ID() int64 { return snapshotID(a.Snapshot) }
+
+func snapshotID(s *manifest.Snapshot) int64 {
+	if s == nil {
 		return 0
 	}
-	return a.Snapshot.ID
+	return s.ID
 }
 
 // post sends one message; it never blocks.
@@ -144,7 +149,7 @@ func (c *core) poisoned() error {
 // closeWriting refuses further writes and prepares but keeps commits, adoption
 // and reads: the state after ErrConflict and ErrOutcomeUnknown of a commit.
 func (c *core) closeWriting(cause error) {
-	c.sealed.CompareAndSwap(nil, &failure{fmt.Errorf("%w: writing is closed: %w", errs.ErrPoisoned, cause)})
+	c.readOnly.CompareAndSwap(nil, &failure{fmt.Errorf("%w: writing is closed: %w", errs.ErrPoisoned, cause)})
 }
 
 // writable returns why nothing may be written, nil when all is well.
@@ -152,7 +157,7 @@ func (c *core) writable() error {
 	if err := c.poisoned(); err != nil {
 		return err
 	}
-	if f := c.sealed.Load(); f != nil {
+	if f := c.readOnly.Load(); f != nil {
 		return f.err
 	}
 	if c.closing.Load() {

@@ -8,7 +8,7 @@
 //	caller -> Writer --Write, Cut---> bucket actor, one a partition-bucket
 //	            |                       |  |    owns a bucket.State
 //	            |                       |  +--> view, published by an atomic pointer
-//	            |                       +--ack--> Frontier --> the writer returns
+//	            |                       +--ack--> frontier --> the writer returns
 //	            +--Spawn, Prepare---> coordinator, one a session
 //	                                    owns lease, registry, waits for memory,
 //	                                    pipeline of prepares, adoption, tickets
@@ -16,14 +16,14 @@
 //
 // The Writer, not the coordinator, is the sequencer. It gives each write and each
 // cut the next epoch and posts it to the buckets that it touches, so every bucket
-// sees epochs in order. The Frontier is the highest epoch at and below which all
+// sees epochs in order. The frontier is the highest epoch at and below which all
 // those buckets have answered: what is at or below it is visible, all of it. A
 // write returns when the frontier covers it.
 //
 // A plan (Session.Pin) reads the frontier first and the disk last, holds the
 // segments of every view, and starts again when it looked between two changes.
 //
-// Budget counts the bytes of rows in memory. Bytes are taken before an epoch is
+// The budget counts the bytes of rows in memory. Bytes are taken before an epoch is
 // given and come back with the last hold on them. When they do not suffice the
 // write waits at the coordinator; when nothing under way can free any, it gets
 // errs.ErrOverloaded instead.

@@ -7,7 +7,7 @@ import "sync/atomic"
 // background cuts between, whose callers may not wait, are bounded by cutsMax.
 const epochWindow = 1 << 10
 
-// Frontier is the highest epoch at and below which every epoch was acknowledged
+// frontier is the highest epoch at and below which every epoch was acknowledged
 // by all buckets it touched. Nobody sees a row above it, and a write returns
 // when it covers the write's epoch.
 //
@@ -16,7 +16,7 @@ const epochWindow = 1 << 10
 //
 // The view is stored before the mark, and the mark before the look at the next
 // epoch; then no advance is lost, whoever comes last makes it.
-type Frontier struct {
+type frontier struct {
 	at   atomic.Int64
 	ring [epochWindow]epochSlot
 }
@@ -28,12 +28,12 @@ type epochSlot struct {
 }
 
 // At returns the frontier.
-func (f *Frontier) At() int64 { return f.at.Load() }
+func (f *frontier) At() int64 { return f.at.Load() }
 
 // Begin announces an epoch that touches buckets many buckets, before its first
 // message is posted. done runs once, on the goroutine that moves the frontier
 // over the epoch, and must not block. An epoch without buckets is marked here.
-func (f *Frontier) Begin(epoch int64, buckets int, done func()) {
+func (f *frontier) Begin(epoch int64, buckets int, done func()) {
 	slot := &f.ring[epoch%epochWindow]
 	slot.done = done
 	slot.remaining.Store(int64(buckets))
@@ -43,14 +43,14 @@ func (f *Frontier) Begin(epoch int64, buckets int, done func()) {
 }
 
 // Ack is the acknowledgement of one bucket; its view is published already.
-func (f *Frontier) Ack(epoch int64) {
+func (f *frontier) Ack(epoch int64) {
 	slot := &f.ring[epoch%epochWindow]
 	if slot.remaining.Add(-1) == 0 {
 		f.mark(epoch, slot)
 	}
 }
 
-func (f *Frontier) mark(epoch int64, slot *epochSlot) {
+func (f *frontier) mark(epoch int64, slot *epochSlot) {
 	slot.marked.Store(epoch)
 	for {
 		at := f.at.Load()

@@ -44,7 +44,7 @@ type stage struct {
 	state      stageState
 	visible    bool
 	sealed     []messages.Sealed
-	flushing   int                // flush jobs still out
+	left       int                // flush jobs still out
 	files      []messages.Flushed // one for each range, in order of the buckets when ready
 	rows       int64
 	bytes      int64
@@ -99,8 +99,8 @@ func (p *pipeline) start(s *stage) (flushes []flush) {
 		flushes = append(flushes, flush{sealed: sealed, follows: p.ends[sealed.ID]})
 		p.ends[sealed.ID] = sealed.End
 	}
-	s.flushing = len(flushes)
-	if s.flushing == 0 {
+	s.left = len(flushes)
+	if s.left == 0 {
 		s.state = ready
 	}
 	return flushes
@@ -116,8 +116,8 @@ func (p *pipeline) flushed(s *stage, m messages.Flushed) bool {
 	s.files = append(s.files, m)
 	s.rows += m.Rows
 	s.bytes += m.Bytes
-	s.flushing--
-	if s.flushing > 0 {
+	s.left--
+	if s.left > 0 {
 		return false
 	}
 	sort.Slice(s.files, func(i, j int) bool { return s.files[i].ID.Less(s.files[j].ID) })

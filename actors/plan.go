@@ -123,7 +123,7 @@ func (s *Session) tryPin(ctx context.Context, filter func(*Handle) bool) (_ *Pin
 	if err := c.examine(chain); err != nil {
 		return nil, err
 	}
-	if p.Frontier < c.publish.Load() { // the snapshot may hold writes after the frontier, which would be untrue then
+	if p.Frontier < c.tried.Load() { // the snapshot may hold writes after the frontier, which would be untrue then
 		return nil, bucket.ErrRetryPlan
 	}
 	p.Snapshot = &Adopted{Snapshot: chain.Latest, Progress: chain.Progress}

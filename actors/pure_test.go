@@ -18,7 +18,7 @@ import (
 )
 
 func TestFrontierWaitsForEveryBucketOfEveryEpoch(t *testing.T) {
-	var f Frontier
+	var f frontier
 	passed := []int64{}
 	begin := func(epoch int64, buckets int) { f.Begin(epoch, buckets, func() { passed = append(passed, epoch) }) }
 	begin(1, 2)
@@ -36,7 +36,7 @@ func TestFrontierWaitsForEveryBucketOfEveryEpoch(t *testing.T) {
 }
 
 func TestFrontierUnderConcurrentAcknowledgements(t *testing.T) {
-	var f Frontier
+	var f frontier
 	const epochs, buckets = 5000, 4
 	var passed atomic.Int64
 	acks := make([]chan int64, buckets)
@@ -68,7 +68,7 @@ func TestFrontierUnderConcurrentAcknowledgements(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	woken := 0
-	b := Budget{limit: 100, wake: func() { woken++ }}
+	b := budget{limit: 100, wake: func() { woken++ }}
 	require.True(t, b.TryTake(1000), "one batch larger than the budget fits into an empty engine")
 	require.False(t, b.TryTake(1))
 	b.Return(1000)
@@ -87,7 +87,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestBudgetNeverOverflowsUnderContention(t *testing.T) {
-	b := Budget{limit: 50}
+	b := budget{limit: 50}
 	var all sync.WaitGroup
 	var most atomic.Int64
 	for range 4 {
