@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/paimon/schema"
 )
 
@@ -205,12 +206,7 @@ func TestStreamsThatCannotBeReadNameTheLine(t *testing.T) {
 }
 
 func TestGoldenStreamOfChanges(t *testing.T) {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	file := filepath.Join(dir, "..", "..", "shared", "golden", "changes", "paimon-history.jsonl.gz")
-	if _, err := os.Stat(file); err != nil {
-		t.Skip("the golden stream is not there")
-	}
+	file := filepath.Join(golden.Dir(t), "changes", "paimon-history.jsonl.gz")
 	c, err := OpenChanges(file, "path", 1000, 2)
 	require.NoError(t, err)
 	r, err := Run(t.Context(), Config{Source: c, Dir: t.TempDir(), Writers: 2, Readers: 1, CommitRows: 20_000})

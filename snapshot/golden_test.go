@@ -16,25 +16,11 @@ import (
 	"github.com/tideline-db/tideline/fs"
 	"github.com/tideline-db/tideline/fs/local"
 	"github.com/tideline-db/tideline/internal/errs"
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/paimon/path"
 	"github.com/tideline-db/tideline/paimon/predicate"
 	"github.com/tideline-db/tideline/paimon/progress"
 )
-
-// goldenDir finds the reference tables beside the repository.
-func goldenDir(t *testing.T) string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for dir != filepath.Dir(dir) {
-		candidate := filepath.Join(dir, "shared", "golden")
-		if info, err := os.Stat(candidate); err == nil && info.IsDir() {
-			return candidate
-		}
-		dir = filepath.Dir(dir)
-	}
-	t.Skip("the reference tables are not here")
-	return ""
-}
 
 func lines[T any](t *testing.T, name string) []T {
 	f, err := os.Open(name)
@@ -90,17 +76,17 @@ type goldenSnapshot struct {
 // Every reference table with Avro manifests: the planned files are the ones that
 // an independent decoder found.
 func TestFilesOfReferenceTables(t *testing.T) {
-	golden := goldenDir(t)
-	dirs, err := os.ReadDir(golden)
+	root := golden.Dir(t)
+	dirs, err := os.ReadDir(root)
 	require.NoError(t, err)
 	compared := 0
 	for _, dir := range dirs {
-		expected := filepath.Join(golden, dir.Name(), "expected")
+		expected := filepath.Join(root, dir.Name(), "expected")
 		if _, err := os.Stat(filepath.Join(expected, "files.jsonl")); err != nil {
 			continue
 		}
 		t.Run(dir.Name(), func(t *testing.T) {
-			table := &Table{IO: local.New(local.Options{}), Root: filepath.Join(golden, dir.Name(), "table")}
+			table := &Table{IO: local.New(local.Options{}), Root: filepath.Join(root, dir.Name(), "table")}
 			want := map[string][]string{}
 			for _, g := range lines[goldenFile](t, filepath.Join(expected, "files.jsonl")) {
 				want[g.Snapshot] = append(want[g.Snapshot], g.line())
@@ -185,10 +171,10 @@ type goldenOffset struct {
 // The tables that paimon-cpp wrote in real time: their recorded progress path
 // leads nowhere any more.
 func TestProgressOfRealtimeReferenceTables(t *testing.T) {
-	golden := goldenDir(t)
+	root := golden.Dir(t)
 	for _, name := range []string{"cpp-realtime-pk", "cpp-realtime-append"} {
 		t.Run(name, func(t *testing.T) {
-			table := &Table{IO: local.New(local.Options{}), Root: filepath.Join(golden, name, "table")}
+			table := &Table{IO: local.New(local.Options{}), Root: filepath.Join(root, name, "table")}
 			latest, err := table.Latest(t.Context(), 0)
 			require.NoError(t, err)
 			for id := int64(1); id <= latest.ID; id++ {
@@ -200,7 +186,7 @@ func TestProgressOfRealtimeReferenceTables(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, p.Found)
 				found := 0
-				for _, o := range lines[goldenOffset](t, filepath.Join(golden, name, "realtime", "offsets.jsonl")) {
+				for _, o := range lines[goldenOffset](t, filepath.Join(root, name, "realtime", "offsets.jsonl")) {
 					if n := strings.TrimPrefix(fmt.Sprint(o.Snapshot), "snapshot-"); n != fmt.Sprint(id) {
 						continue
 					}
@@ -220,8 +206,8 @@ func TestProgressOfRealtimeReferenceTables(t *testing.T) {
 
 // A predicate that keeps nothing of a file drops it, one that may match keeps it.
 func TestPruningByStatistics(t *testing.T) {
-	golden := goldenDir(t)
-	table := &Table{IO: local.New(local.Options{}), Root: filepath.Join(golden, "pq-pk-2000rows", "table")}
+	root := golden.Dir(t)
+	table := &Table{IO: local.New(local.Options{}), Root: filepath.Join(root, "pq-pk-2000rows", "table")}
 	snap, err := table.Snapshot(t.Context(), 2)
 	require.NoError(t, err)
 	count := func(sql string) (n int) {

@@ -14,26 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tideline-db/tideline"
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/internal/jsonl"
 	"github.com/tideline-db/tideline/paimon/schema"
 )
-
-// references are the folders of the tables that other engines wrote.
-func references(t *testing.T) []string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-		if tables, _ := filepath.Glob(filepath.Join(dir, "shared", "golden", "*", "table")); len(tables) > 0 {
-			for i := range tables {
-				tables[i] = filepath.Dir(tables[i])
-			}
-			return tables
-		}
-	}
-	t.Skip("the reference tables are not here")
-	return nil
-}
 
 // canonical are lines in one form, maps as sets, as a multiset.
 func canonical(t *testing.T, fields []schema.Field, text string) []string {
@@ -58,7 +42,7 @@ var expectedName = regexp.MustCompile(`^(?:branch-(.+)\.)?(?:(latest)|snapshot-(
 // tag and branch.
 func TestReferenceTablesReadAsExpected(t *testing.T) {
 	compared := 0
-	for _, dir := range references(t) {
+	for _, dir := range golden.Tables(t) {
 		files, err := filepath.Glob(filepath.Join(dir, "expected", "*.jsonl"))
 		require.NoError(t, err)
 		for _, file := range files {
@@ -121,7 +105,7 @@ func referenceFields(t *testing.T, path, branch, id, tag string) []schema.Field 
 // them.
 func TestReferenceTablesListAsExpected(t *testing.T) {
 	listed := 0
-	for _, dir := range references(t) {
+	for _, dir := range golden.Tables(t) {
 		table := filepath.Join(dir, "table")
 		opened, err := tideline.Open(context.Background(), table, tideline.Options{})
 		if errors.Is(err, tideline.ErrUnsupported) {

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tideline-db/tideline/internal/errs"
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/paimon/row"
 	"github.com/tideline-db/tideline/paimon/schema"
 )
@@ -314,7 +315,7 @@ func TestStringsByRapid(t *testing.T) {
 // The rows of every reference table come back as they are, by the standard
 // library's reading of JSON.
 func TestReferenceRowsRoundTrip(t *testing.T) {
-	tables := reference(t)
+	tables := golden.Tables(t)
 	done := 0
 	for _, dir := range tables {
 		for _, file := range []string{"latest.jsonl"} {
@@ -336,22 +337,6 @@ func TestReferenceRowsRoundTrip(t *testing.T) {
 		}
 	}
 	require.Greater(t, done, 30)
-}
-
-func reference(t *testing.T) []string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-		if tables, _ := filepath.Glob(filepath.Join(dir, "shared", "golden", "*", "table")); len(tables) > 0 {
-			for i := range tables {
-				tables[i] = filepath.Dir(tables[i])
-			}
-			return tables
-		}
-	}
-	t.Skip("the reference tables are not here")
-	return nil
 }
 
 func newestFields(t *testing.T, dir string) ([]schema.Field, bool) {

@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tideline-db/tideline/internal/errs"
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/paimon/schema"
 )
 
@@ -133,7 +134,7 @@ func (g goldenTable) read(t *testing.T, f goldenFile, fields []schema.Field) ([]
 }
 
 func TestGoldenAppendTables(t *testing.T) {
-	root := goldenDir(t)
+	root := golden.Dir(t)
 	casts := map[string]bool{"pq-evolve-cast": true, "java13-append-pq-bitmap-casts": true}
 	for _, name := range []string{
 		"java13-append-pq-5bucket", "java13-append-pq-bitmap-casts", "java13-append-pq-pages", "pq-all-types",
@@ -172,7 +173,7 @@ func TestGoldenAppendTables(t *testing.T) {
 
 // Every Parquet file of every golden table opens, and all its columns decode.
 func TestGoldenFilesAllDecode(t *testing.T) {
-	dirs, err := filepath.Glob(filepath.Join(goldenDir(t), "*"))
+	dirs, err := filepath.Glob(filepath.Join(golden.Dir(t), "*"))
 	require.NoError(t, err)
 	files := 0
 	for _, dir := range dirs {
@@ -345,4 +346,9 @@ func canonical(t schema.Type, v any) string {
 		return "[" + strings.Join(parts, ",") + "]"
 	}
 	return fmt.Sprint(v)
+}
+
+func isDir(p string) bool {
+	st, err := os.Stat(p)
+	return err == nil && st.IsDir()
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -101,26 +99,4 @@ func joined(t testing.TB, recs []arrow.RecordBatch, i int) arrow.Array {
 	out, err := array.Concatenate(parts, memory.NewGoAllocator())
 	require.NoError(t, err)
 	return out
-}
-
-// goldenDir finds the golden tables beside the repository, or skips the test.
-func goldenDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for {
-		if p := filepath.Join(dir, "shared", "golden"); isDir(p) {
-			return p
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			t.Skip("no golden tables beside the repository")
-		}
-		dir = up
-	}
-}
-
-func isDir(p string) bool {
-	st, err := os.Stat(p)
-	return err == nil && st.IsDir()
 }

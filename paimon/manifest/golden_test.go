@@ -18,27 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tideline-db/tideline/internal/errs"
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/paimon/manifest"
 	"github.com/tideline-db/tideline/paimon/row"
 	"github.com/tideline-db/tideline/paimon/schema"
 )
-
-// sharedDir finds a folder beside the repository, or skips the test.
-func sharedDir(t testing.TB, name string) string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for {
-		p := filepath.Join(dir, "shared", name)
-		if _, err := os.Stat(p); err == nil {
-			return p
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			t.Skipf("no shared/%s beside the repository", name)
-		}
-		dir = up
-	}
-}
 
 // goldenTable reads the metadata of one golden table.
 type goldenTable struct {
@@ -48,7 +32,7 @@ type goldenTable struct {
 }
 
 func eachGoldenTable(t *testing.T, do func(t *testing.T, g *goldenTable)) {
-	tables, err := filepath.Glob(filepath.Join(sharedDir(t, "golden"), "*", "table"))
+	tables, err := filepath.Glob(filepath.Join(golden.Dir(t), "*", "table"))
 	require.NoError(t, err)
 	require.NotEmpty(t, tables)
 	for _, root := range tables {
@@ -409,7 +393,7 @@ func TestMarshalGivesTheSnapshotTextOfJava(t *testing.T) {
 
 // hello world, FORMAT §12.
 func TestHelloWorldTableIsReadAndWrittenAsStored(t *testing.T) {
-	root := filepath.Join(sharedDir(t, "paimon"), "hello_world", "default.db", "hello")
+	root := filepath.Join(golden.Beside(t, "paimon"), "hello_world", "default.db", "hello")
 	g := &goldenTable{t, root, map[int64]*schema.Schema{}}
 	var sync [16]byte
 	for i := range sync {

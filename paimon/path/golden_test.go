@@ -14,28 +14,15 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/paimon/row"
 	"github.com/tideline-db/tideline/paimon/schema"
 )
 
-// golden finds the folder of real tables beside the repository.
-func golden(t testing.TB) string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		at := filepath.Join(dir, "shared", "golden")
-		if _, err := os.Stat(at); err == nil {
-			return at
-		}
-	}
-	t.Skip("no golden tables")
-	return ""
-}
-
 // Every data file of every golden table lies where DataFile says, computed from
 // the partition value that its manifest gives.
 func TestGoldenFilesAreWhereTheyShouldBe(t *testing.T) {
-	tables, err := filepath.Glob(filepath.Join(golden(t), "*", "expected", "files.jsonl"))
+	tables, err := filepath.Glob(filepath.Join(golden.Dir(t), "*", "expected", "files.jsonl"))
 	require.NoError(t, err)
 	found, kinds := 0, map[schema.Kind]int{}
 	for _, list := range tables {

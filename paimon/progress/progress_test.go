@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tideline-db/tideline/internal/errs"
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/paimon/path"
 )
 
@@ -187,16 +188,8 @@ func TestOffsetsSurviveTheFile(t *testing.T) {
 }
 
 func TestGoldenOffsetsKeepTheirText(t *testing.T) {
-	dir, err := os.Getwd()
+	files, err := filepath.Glob(filepath.Join(golden.Dir(t), "*", "table", "metadata", "*.offsets"))
 	require.NoError(t, err)
-	var files []string
-	for ; dir != filepath.Dir(dir) && len(files) == 0; dir = filepath.Dir(dir) {
-		files, err = filepath.Glob(filepath.Join(dir, "shared", "golden", "*", "table", "metadata", "*.offsets"))
-		require.NoError(t, err)
-	}
-	if len(files) == 0 {
-		t.Skip("no golden tables")
-	}
 	require.Len(t, files, 4)
 	for _, file := range files {
 		data, err := os.ReadFile(file)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/paimon/row"
 	"github.com/tideline-db/tideline/paimon/schema"
 )
@@ -234,7 +235,7 @@ func TestBucketsModTakesTheFloor(t *testing.T) {
 // The golden tables say where Java placed rows: bucket-key values and bucket.
 func TestBucketsOfGoldenRows(t *testing.T) {
 	rows := 0
-	tables, _ := filepath.Glob(filepath.Join(goldenDir(t), "*", "expected", "buckets.jsonl"))
+	tables, _ := filepath.Glob(filepath.Join(golden.Dir(t), "*", "expected", "buckets.jsonl"))
 	for _, f := range tables {
 		root := filepath.Join(filepath.Dir(f), "..", "table")
 		data, err := os.ReadFile(filepath.Join(root, "schema", "schema-0"))
@@ -337,22 +338,6 @@ func goldenValue(t *testing.T, typ schema.Type, v any) row.Value {
 	}
 	require.Failf(t, "no value", "kind %d", typ.Kind)
 	return nil
-}
-
-func goldenDir(t testing.TB) string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for {
-		p := filepath.Join(dir, "shared", "golden")
-		if _, err := os.Stat(p); err == nil {
-			return p
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			t.Skip("no shared/golden beside the repository")
-		}
-		dir = up
-	}
 }
 
 func FuzzDecode(f *testing.F) {

@@ -9,28 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/tideline-db/tideline/internal/golden"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// golden finds the folder of real tables beside the repository.
-func golden(t testing.TB) string {
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		at := filepath.Join(dir, "shared", "golden")
-		if _, err := os.Stat(at); err == nil {
-			return at
-		}
-	}
-	t.Skip("no golden tables")
-	return ""
-}
-
 // goldenFiles are all schema files of all golden tables and of the hello world
 // table, branches included.
 func goldenFiles(t testing.TB) []string {
-	root := golden(t)
+	root := golden.Dir(t)
 	var files []string
 	for _, pattern := range []string{
 		"*/table/schema/schema-*", "*/table/branch/*/schema/schema-*", "../paimon/hello_world/*/*/schema/schema-*",
