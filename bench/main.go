@@ -1,11 +1,3 @@
-// Command bench measures the engine against control kernels that run before and
-// after each measurement in the same process, so that a shared or drifting
-// machine changes the figures but not the ratios. It prints a table and writes
-// bench/results.json.
-//
-//	go run ./bench                   everything, one million rows
-//	go run ./bench -rows 50000       a smoke run
-//	go run ./bench -only H5,H9-p50   some
 package main
 
 import (

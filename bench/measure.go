@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/tideline-db/tideline"
@@ -44,13 +45,7 @@ func sandwich(rounds int, control, subject func() (time.Duration, error)) (ratio
 }
 
 func medianFloat(values []float64) float64 {
-	sorted := append([]float64(nil), values...)
-	for i := range sorted {
-		for j := i; j > 0 && sorted[j] < sorted[j-1]; j-- {
-			sorted[j], sorted[j-1] = sorted[j-1], sorted[j]
-		}
-	}
-	return sorted[len(sorted)/2]
+	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
 // onCores limits the process for one measurement.

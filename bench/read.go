@@ -41,7 +41,7 @@ func count(ctx context.Context, s tideline.Scan) (rows int, err error) {
 func memoryRead(c *config) ([]Result, error) {
 	defer onCores(1)()
 	size := max(1, c.rows/1000)
-	g := &generator{}
+	g := newGenerator()
 	var runs []t1Rows
 	var blocks []*merge.Block
 	table, err := bucketTable()
@@ -162,12 +162,11 @@ func unionRead(c *config) ([]Result, error) {
 	t1 := shapes["t1"]
 	disk, fresh := c.rows*9/10, c.rows/10
 	keyed := func(from, n int) arrow.RecordBatch { // distinct keys [from, from+n)
-		t := t1Rows{make([]int64, n), make([]int64, n), make([]float64, n), make([]byte, 16*n)}
+		t := newT1Rows(n)
 		for i := range n {
 			d := uint64(from + i)
-			t.k[i], t.a[i] = int64(mix(d)>>1), int64(stream(1, d))
-			t.b[i] = float64(stream(2, d)>>11) * math.Pow(2, -53)
-			hexDigits(t.c[i*16:i*16+16], stream(3, d))
+			t.k[i] = t1Key(d)
+			t.draw(i, d)
 		}
 		return t.record()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -8,57 +9,56 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/tideline-db/tideline/harness"
 )
 
-// mix is the finaliser of splitmix64, the source of all randomness here: row i
-// of stream s uses mix(s<<40 | i), so every language generates the same rows.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+// stream is number i of random stream s: every language generates the same rows
+// from it.
+func stream(s, i uint64) uint64 { return harness.Mix(s<<40 | i) }
 
-func stream(s, i uint64) uint64 { return mix(s<<40 | i) }
+// generator draws the keys of a table.
+type generator struct{ harness.Generator }
 
-const seed = 7
-
-// generator draws the keys of a table: random keys, a fifth of the rows
-// overwrite an earlier key.
-type generator struct {
-	row, distinct uint64
+// newGenerator draws random keys; a fifth of the rows overwrite an earlier one.
+func newGenerator() *generator {
+	return &generator{harness.NewGenerator(harness.Profile{Seed: 7, Keys: harness.KeysRandom, Updates: 0.2})}
 }
 
 // next is the number of the key of the next row.
 func (g *generator) next() (key, row uint64) {
-	row = g.row
-	g.row++
-	u := mix(seed + 2*row)
-	if g.distinct > 0 && u%1000 < 200 {
-		return mix(seed+2*row+1) % g.distinct, row
-	}
-	g.distinct++
-	return g.distinct - 1, row
+	row = g.Row()
+	key, _ = g.Next()
+	return key, row
 }
 
 // t1 draws n rows of table T1: k int64, a int64, b float64, c 16 hex characters.
 func (g *generator) t1(n int) t1Rows {
-	t := t1Rows{make([]int64, n), make([]int64, n), make([]float64, n), make([]byte, 16*n)}
+	t := newT1Rows(n)
 	for i := range n {
 		d, row := g.next()
-		t.k[i] = int64(mix(d) >> 1)
-		t.a[i] = int64(stream(1, row))
-		t.b[i] = float64(stream(2, row)>>11) * math.Pow(2, -53)
-		hexDigits(t.c[i*16:i*16+16], stream(3, row))
+		t.k[i] = t1Key(d)
+		t.draw(i, row)
 	}
 	return t
 }
 
+func t1Key(d uint64) int64 { return int64(harness.Mix(d) >> 1) }
+
+func newT1Rows(n int) t1Rows {
+	return t1Rows{make([]int64, n), make([]int64, n), make([]float64, n), make([]byte, 16*n)}
+}
+
+// draw fills the payload of the i-th row with that of row number row.
+func (t *t1Rows) draw(i int, row uint64) {
+	t.a[i] = int64(stream(1, row))
+	t.b[i] = float64(stream(2, row)>>11) * math.Pow(2, -53)
+	hexDigits(t.c[i*16:i*16+16], stream(3, row))
+}
+
 func hexDigits(dst []byte, v uint64) {
 	var raw [8]byte
-	for i := range raw {
-		raw[i] = byte(v >> (56 - 8*i))
-	}
+	binary.BigEndian.PutUint64(raw[:], v)
 	hex.Encode(dst, raw[:])
 }
 
@@ -110,8 +110,8 @@ func (g *generator) t2(n int) arrow.RecordBatch {
 	keys := array.NewStringBuilder(memory.DefaultAllocator)
 	rest := g.keyed(n, func(d uint64) {
 		var digits [16]byte
-		hexDigits(digits[:], mix(d))
-		tail := "................................"[:mix(d+1)%25]
+		hexDigits(digits[:], harness.Mix(d))
+		tail := "................................"[:harness.Mix(d+1)%25]
 		keys.Append("tenant-0000/acct" + string(digits[:8]) + tail)
 	})
 	return array.NewRecordBatch(schemaT2, append([]arrow.Array{keys.NewArray()}, rest...), int64(n))
@@ -123,23 +123,21 @@ func (g *generator) t3(n int) arrow.RecordBatch {
 	ids := array.NewStringBuilder(memory.DefaultAllocator)
 	times := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_us.(*arrow.TimestampType))
 	rest := g.keyed(n, func(d uint64) {
-		u := float64(mix(d+2)>>11) * math.Pow(2, -53)
+		u := float64(harness.Mix(d+2)>>11) * math.Pow(2, -53)
 		tenants.Append(int32(math.Pow(1000, u))) // few large tenants, many small ones
-		ids.Append(fmt.Sprintf("%012x", mix(d)>>16))
-		times.Append(arrow.Timestamp(1_700_000_000_000_000 + int64(mix(d+3)%1_000_000_000)))
+		ids.Append(fmt.Sprintf("%012x", harness.Mix(d)>>16))
+		times.Append(arrow.Timestamp(1_700_000_000_000_000 + int64(harness.Mix(d+3)%1_000_000_000)))
 	})
 	return array.NewRecordBatch(schemaT3, append([]arrow.Array{tenants.NewArray(), ids.NewArray(), times.NewArray()}, rest...), int64(n))
 }
 
 // keyed draws the payload of n rows and hands the key numbers to key.
 func (g *generator) keyed(n int, key func(d uint64)) []arrow.Array {
-	t := t1Rows{make([]int64, n), make([]int64, n), make([]float64, n), make([]byte, 16*n)}
+	t := newT1Rows(n)
 	for i := range n {
 		d, row := g.next()
 		key(d)
-		t.a[i] = int64(stream(1, row))
-		t.b[i] = float64(stream(2, row)>>11) * math.Pow(2, -53)
-		hexDigits(t.c[i*16:i*16+16], stream(3, row))
+		t.draw(i, row)
 	}
 	return t.payload()
 }

@@ -28,7 +28,7 @@ var shapes = map[string]shape{
 
 // draw makes the batches of a table.
 func (s shape) batches(rows, size int) []arrow.RecordBatch {
-	g := &generator{}
+	g := newGenerator()
 	out := make([]arrow.RecordBatch, 0, rows/size)
 	for range rows / size {
 		out = append(out, s.draw(g, size))
@@ -53,7 +53,7 @@ func written(ctx context.Context, c *config, s shape, rows, size int) (*tideline
 		return nil, nil, 0, err
 	}
 	runtime.GC()
-	g, total := &generator{}, time.Duration(0)
+	g, total := newGenerator(), time.Duration(0)
 	for at := 0; at+size <= rows; {
 		var batches []arrow.RecordBatch
 		for n := 0; n < max(drawRows, size) && at+size <= rows; n, at = n+size, at+size {
@@ -96,7 +96,7 @@ func writeOnce(c *config, s shape, rows, size int) func() (time.Duration, error)
 
 // kernelWrite runs K2' over the same rows in the same batches.
 func kernelWrite(rows, size int) func() (time.Duration, error) {
-	g := &generator{}
+	g := newGenerator()
 	all := g.t1(rows)
 	pairs, tmp := make([]pair, size), make([]pair, size)
 	keep := make([]t1Rows, 0, rows/size) // a write keeps what it made

@@ -1,6 +1,3 @@
-// Package errs holds the sentinel errors of the engine. The root package
-// re-exports them; every other package wraps them with one sentence that says
-// what, where and whether it happened.
 package errs
 
 import (
@@ -8,8 +5,7 @@ import (
 	"fmt"
 )
 
-// The sentinels. Each answers, through errors.Is: what happened, may I retry,
-// did it happen?
+// The sentinels; the table in doc.go says what a caller may do after each.
 var (
 	// ErrInvalid: the input was refused, nothing changed, the writer is usable.
 	ErrInvalid = errors.New("invalid")
