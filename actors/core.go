@@ -80,22 +80,33 @@ func (c *core) tell(message any) { c.post(c.coordinator, message) }
 // ask posts a command that carries done and waits for its answer, for the end of
 // the session, or for the caller. A late answer goes nowhere.
 func (c *core) ask(ctx context.Context, post func(done func(error))) error {
+	return c.waitAnswer(ctx, c.failed, post)
+}
+
+// askAnyway is ask for commands that a poisoned session still answers.
+func (c *core) askAnyway(ctx context.Context, post func(done func(error))) error {
+	return c.waitAnswer(ctx, nil, post)
+}
+
+func (c *core) waitAnswer(ctx context.Context, failed <-chan struct{}, post func(done func(error))) error {
 	answer := make(chan error, 1)
 	post(func(err error) { answer <- err })
+	var err error
 	select {
 	case err := <-answer:
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.ended:
-		return errs.Wrap(errs.ErrClosed, "session of table %s", c.table.Root)
-	case <-c.failed:
-		select { // an answer that came first counts
-		case err := <-answer:
-			return err
-		default:
-			return c.poisoned()
-		}
+		err = errs.Wrap(errs.ErrClosed, "session of table %s", c.table.Root)
+	case <-failed:
+		err = c.poisoned()
+	}
+	select {
+	case answered := <-answer: // it came first
+		return answered
+	default:
+		return err
 	}
 }
 
@@ -168,22 +179,3 @@ func (c *core) writable() error {
 
 // sessionFailed tells the coordinator to answer everybody who waits.
 type sessionFailed struct{}
-
-// askAnyway is ask for commands that a poisoned session still answers.
-func (c *core) askAnyway(ctx context.Context, post func(done func(error))) error {
-	answer := make(chan error, 1)
-	post(func(err error) { answer <- err })
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.ended:
-		select {
-		case err := <-answer:
-			return err
-		default:
-			return errs.Wrap(errs.ErrClosed, "session of table %s", c.table.Root)
-		}
-	}
-}

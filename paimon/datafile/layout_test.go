@@ -139,7 +139,7 @@ func TestRowGroupStatistics(t *testing.T) {
 		require.Equal(t, batch.NumRows(), g.Rows())
 	}
 	for k, f := range fields {
-		c := newStatsCollector(f.Type, false)
+		c := newStatsCollector(f.Type)
 		c.add(a.Column(k))
 		st, ok := r.RowGroups()[0].Stats(f)
 		require.True(t, ok)

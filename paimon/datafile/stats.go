@@ -35,10 +35,7 @@ type accumulator interface {
 	result() (lo, hi row.Value, ok bool)
 }
 
-func newStatsCollector(t schema.Type, countsOnly bool) statsCollector {
-	if countsOnly {
-		return statsCollector{}
-	}
+func newStatsCollector(t schema.Type) statsCollector {
 	return statsCollector{acc: newAccumulator(t)}
 }
 

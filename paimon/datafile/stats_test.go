@@ -68,7 +68,7 @@ func TestColumnStatistics(t *testing.T) {
 		}, nil, nil, 1, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := newStatsCollector(tc.t, false)
+			c := newStatsCollector(tc.t)
 			c.add(oneColumn(t, tc.t, tc.fill))
 			require.Equal(t, ColumnStats{Min: tc.lo, Max: tc.hi, Nulls: tc.nulls, HasMinMax: !tc.none}, c.result())
 			if v, ok := tc.lo.(float64); ok {
@@ -79,7 +79,7 @@ func TestColumnStatistics(t *testing.T) {
 }
 
 func TestStatisticsSurviveTheBatches(t *testing.T) {
-	c := newStatsCollector(text(), false)
+	c := newStatsCollector(text())
 	for _, s := range []string{"m", "a", "z", "n"} {
 		c.add(oneColumn(t, text(), func(b array.Builder) { b.(*array.StringBuilder).Append(s) }))
 	}

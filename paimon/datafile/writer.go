@@ -45,9 +45,6 @@ type WriterOptions struct {
 	// Dictionary names the columns that are dictionary encoded beside
 	// _VALUE_KIND: top-level columns without nesting.
 	Dictionary []string
-	// SkipMinMax, when set, names columns whose minimum and maximum the caller
-	// does not want in Result (null counts are always there).
-	SkipMinMax func(column string) bool
 	// Alloc serves the encoder's buffers; nil is Arrow's default allocator.
 	Alloc memory.Allocator
 }
@@ -97,7 +94,7 @@ func NewWriter(dst io.Writer, fields []schema.Field, o WriterOptions) (*Writer, 
 	}
 	for _, f := range fields {
 		w.leaves = append(w.leaves, leafCount(f.Type))
-		w.stats = append(w.stats, newStatsCollector(f.Type, o.SkipMinMax != nil && o.SkipMinMax(f.Name)))
+		w.stats = append(w.stats, newStatsCollector(f.Type))
 	}
 	return w, nil
 }
