@@ -129,6 +129,9 @@ func (s Scan) plan(ctx context.Context) (_ *Plan, err error) {
 	}
 	var files []snapshot.BucketFiles
 	if p.Snapshot != nil {
+		if err := t.committed.CheckIndexes(ctx, p.Snapshot); err != nil {
+			return nil, err
+		}
 		if files, err = t.committed.Files(ctx, p.Snapshot, p.filter()); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,9 @@ package tideline_test
 import (
 	"context"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +18,7 @@ import (
 	tidefs "github.com/tideline-db/tideline/fs"
 	"github.com/tideline-db/tideline/fs/fault"
 	"github.com/tideline-db/tideline/fs/mem"
+	"github.com/tideline-db/tideline/internal/golden"
 	"github.com/tideline-db/tideline/paimon/schema"
 )
 
@@ -211,4 +215,26 @@ func TestRefusedScans(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	commit(t, writer)
 	require.Zero(t, stats(t, table).UsedBytes, "refused scans pin nothing")
+}
+
+// Vectors stay when the option that made them is switched off.
+func TestDeletionVectorsAreRefusedWhateverTheOptionSays(t *testing.T) {
+	table := filepath.Join(golden.Dir(t), "pq-pk-dv", "table")
+	path := filepath.Join(t.TempDir(), "t")
+	require.NoError(t, os.CopyFS(path, os.DirFS(table)))
+	file := filepath.Join(path, "schema", "schema-0")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	off := regexp.MustCompile(`"deletion-vectors.enabled"\s*:\s*"true"`).ReplaceAll(text, []byte(`"deletion-vectors.enabled":"false"`))
+	require.NotEqual(t, string(text), string(off))
+	require.NoError(t, os.WriteFile(file, off, 0o600))
+
+	opened, err := tideline.Open(t.Context(), path, tideline.Options{})
+	require.NoError(t, err)
+	defer opened.Close(t.Context())
+	for _, scan := range []tideline.Scan{opened.Scan(), opened.Scan().CommittedOnly(), opened.Scan().AtSnapshot(6)} {
+		_, err = scan.Read(t.Context())
+		require.ErrorIs(t, err, tideline.ErrUnsupported)
+		require.ErrorContains(t, err, "deletion vectors")
+	}
 }

@@ -90,6 +90,39 @@ func (t *Table) Files(ctx context.Context, snap *manifest.Snapshot, f Filter) ([
 	return g.sorted(), nil
 }
 
+// Indexes are the live index files of snap, nil when it has none.
+func (t *Table) Indexes(ctx context.Context, snap *manifest.Snapshot) ([]manifest.IndexEntry, error) {
+	if snap.IndexManifest == "" {
+		return nil, nil
+	}
+	if err := path.CheckName(snap.IndexManifest); err != nil {
+		return nil, errs.Corrupt(path.Snapshot(t.Root, t.Branch, snap.ID), -1, "index manifest name %q", snap.IndexManifest)
+	}
+	full := path.Manifest(t.Root, snap.IndexManifest)
+	data, err := fs.ReadAll(ctx, t.IO, full, manifestBytesMax)
+	if err != nil {
+		return nil, t.explain(ctx, snap, err)
+	}
+	entries, err := manifest.ReadIndex(data, full)
+	return slices.DeleteFunc(entries, func(e manifest.IndexEntry) bool { return e.Kind != manifest.Add }), err
+}
+
+// CheckIndexes refuses a snapshot some of whose rows are deleted by vectors: the
+// option that made them may have been switched off since. Other indexes only make
+// reading quicker.
+func (t *Table) CheckIndexes(ctx context.Context, snap *manifest.Snapshot) error {
+	entries, err := t.Indexes(ctx, snap)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Type == manifest.IndexDeletionVectors {
+			return errs.Unsupported("snapshot %d of table %s has deletion vectors (index file %s), which are not applied", snap.ID, t.Root, e.Name)
+		}
+	}
+	return nil
+}
+
 // mayHold skips manifests whose bucket range the filter rules out: an ADD and
 // its DELETE share the bucket, so both are skipped together.
 func (f *Filter) mayHold(e *manifest.ListEntry) bool {

@@ -117,10 +117,7 @@ func TestReferenceTablesListAsExpected(t *testing.T) {
 		require.NoError(t, err)
 		var snapshots []map[string]any
 		require.NoError(t, json.Unmarshal(data, &snapshots))
-		r := tl(t, "snapshots", table, "-f", "jsonl", "--count")
-		if strings.HasSuffix(r.err, ": unsupported\n") { // its data files are of another format
-			r = tl(t, "snapshots", table, "-f", "jsonl")
-		}
+		r := tl(t, "snapshots", table, "-f", "jsonl")
 		require.Zero(t, r.code, r.err)
 		lines := strings.Split(strings.TrimSpace(r.out), "\n")
 		at := 0
@@ -132,8 +129,10 @@ func TestReferenceTablesListAsExpected(t *testing.T) {
 			var got map[string]any
 			require.NoError(t, json.Unmarshal([]byte(lines[at]), &got), dir)
 			at++
-			for _, key := range []string{"name", "schemaId", "commitKind", "visibleRows", "physicalRows", "liveFiles", "filesPerLevel", "partitions"} {
-				if _, ok := got[key]; ok && !(key == "visibleRows" && lyingCounts[filepath.Base(dir)+"/"+name]) {
+			for key := range want {
+				require.Contains(t, got, key)
+				// null: its data files are of another format and cannot be counted.
+				if key != "visibleRows" || got[key] != nil && !lyingCounts[filepath.Base(dir)+"/"+name] {
 					require.Equal(t, want[key], got[key], "%s %s %s", dir, name, key)
 				}
 			}

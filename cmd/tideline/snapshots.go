@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,8 +19,9 @@ import (
 
 type snapshotsFlags struct {
 	tableFlags
-	format string
-	count  bool
+	format   string
+	count    bool
+	optional bool // count where the rows can be read
 }
 
 func newSnapshots(s streams) *cobra.Command {
@@ -27,16 +30,23 @@ func newSnapshots(s streams) *cobra.Command {
 		Use:   "snapshots TABLE",
 		Short: "List the snapshots of a table",
 		Long: `Lists the retained snapshots, oldest first. "physical" (physicalRows in jsonl)
-counts every row in the live files, older versions of a key and deletes too; with
---count every snapshot is read and "rows" (visibleRows) are those that a read gives.`,
+counts every row in the live files, older versions of a key and deletes too. "rows"
+(visibleRows) are those that a read gives: every snapshot is read for them, which
+--count asks for in a table and --count=false avoids in jsonl.`,
 		Example: `  tideline snapshots shop.db/orders
-  tideline snapshots shop.db/orders --count --format jsonl`,
+  tideline snapshots shop.db/orders --format jsonl --count=false`,
 		Args: tableArgs(0),
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], s) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("count") {
+				f.count = f.format == "jsonl"
+				f.optional = true
+			}
+			return f.run(c.Context(), args[0], s)
+		},
 	}
 	f.register(c)
 	c.Flags().StringVarP(&f.format, "format", "f", "table", "table or jsonl")
-	c.Flags().BoolVar(&f.count, "count", false, "read every snapshot and count its rows")
+	c.Flags().BoolVar(&f.count, "count", false, "read every snapshot and count its rows; default for jsonl")
 	return c
 }
 
@@ -45,7 +55,9 @@ type summary struct {
 	*manifest.Snapshot
 	files, partitions int
 	levels            string
-	visible           int64 // -1: not counted
+	visible           int64  // -1: not counted
+	hidden            int64  // rows that deletion vectors delete
+	indexes           []byte // JSON: number of index files by type, or null
 }
 
 func (f *snapshotsFlags) run(ctx context.Context, path string, s streams) error {
@@ -96,6 +108,25 @@ func (f *snapshotsFlags) summarize(ctx context.Context, t *tideline.Table, id in
 	if row.Snapshot, err = t.Committed().Snapshot(ctx, id); err != nil {
 		return row, err
 	}
+	entries, err := t.Committed().Indexes(ctx, row.Snapshot)
+	if err != nil {
+		return row, err
+	}
+	var byType map[string]int
+	for _, e := range entries {
+		if byType == nil {
+			byType = map[string]int{}
+		}
+		byType[e.Type]++
+		for _, v := range e.Vectors {
+			if v.Cardinality != nil {
+				row.hidden += *v.Cardinality
+			}
+		}
+	}
+	if row.indexes, err = json.Marshal(byType); err != nil {
+		return row, err
+	}
 	buckets, err := t.Committed().Files(ctx, row.Snapshot, snapshot.Filter{})
 	if err != nil {
 		return row, err
@@ -122,6 +153,9 @@ func (f *snapshotsFlags) summarize(ctx context.Context, t *tideline.Table, id in
 	row.levels = strings.Join(levels, " ")
 	if f.count {
 		row.visible, err = countRows(ctx, t.Scan().AtSnapshot(id))
+		if f.optional && errors.Is(err, tideline.ErrUnsupported) {
+			row.visible, err = -1, nil
+		}
 	}
 	return row, err
 }
@@ -142,12 +176,15 @@ func countRows(ctx context.Context, scan tideline.Scan) (int64, error) {
 func (s summary) json() []byte {
 	b := fmt.Appendf(nil, `{"name":"snapshot-%d","schemaId":%d,"commitKind":`, s.ID, s.SchemaID)
 	b = jsonl.AppendString(b, s.CommitKind)
+	visible := "null"
 	if s.visible >= 0 {
-		b = fmt.Appendf(b, `,"visibleRows":%d`, s.visible)
+		visible = strconv.FormatInt(s.visible, 10)
 	}
+	b = fmt.Appendf(b, `,"visibleRows":%s`, visible)
 	b = fmt.Appendf(b, `,"physicalRows":%d,"liveFiles":%d,"filesPerLevel":`, s.TotalRecordCount, s.files)
 	b = jsonl.AppendString(b, s.levels)
-	b = fmt.Appendf(b, `,"partitions":%d,"timeMillis":%d,"commitUser":`, s.partitions, s.TimeMillis)
+	b = fmt.Appendf(b, `,"partitions":%d,"rowsHiddenByDeletionVectors":%d,"indexManifestEntries":%s`, s.partitions, s.hidden, s.indexes)
+	b = fmt.Appendf(b, `,"timeMillis":%d,"commitUser":`, s.TimeMillis)
 	b = jsonl.AppendString(b, s.CommitUser)
 	return fmt.Appendf(b, `,"commitIdentifier":%d,"deltaRows":%d}`+"\n", s.CommitIdentifier, s.DeltaRecordCount)
 }
