@@ -9,8 +9,14 @@ import (
 	"github.com/tideline-db/tideline/internal/errs"
 )
 
-// Options are the table options that this engine honours, typed, with the
+// Options are the table options that this engine knows, typed, with the
 // defaults of FORMAT §10 filled in. Sizes are in bytes.
+//
+// Those that no answer depends on are checked and not followed: PageSize and
+// Dictionary (the layout of data files is the writer's own, FORMAT §7.4),
+// IndexInDataDir, ManifestFullCompactionSize, ManifestDropDeleteStats, MemoryStats
+// (memory always keeps full statistics), and those of expiry, which is left to
+// other engines: SnapshotRetained*, SnapshotExpireLimit.
 type Options struct {
 	Bucket    int      // bucket: number of buckets, -1 none (append) or dynamic (primary key), -2 postponed
 	BucketKey []string // bucket-key, by default the trimmed primary key
