@@ -33,7 +33,7 @@ type bucketActor struct {
 
 // quietAfter is how long a bucket must not be written before its runs are merged
 // in the background.
-const quietAfter = 10 * time.Millisecond
+const quietAfter = 50 * time.Millisecond
 
 func (a *bucketActor) Receive(ctx actor.Context) {
 	defer func() {

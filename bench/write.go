@@ -178,7 +178,7 @@ func retained(c *config) ([]Result, error) {
 // settle waits until consolidation has nothing left to do.
 func settle(ctx context.Context, t *tideline.Table) error {
 	last, same := -1, 0
-	for same < 20 {
+	for same < 50 {
 		s, err := t.Stats(ctx)
 		if err != nil {
 			return err

@@ -74,7 +74,8 @@ const (
 )
 
 // newChunk makes place for some rows at first; more is made when it is needed.
-func newChunk(t *Table, epoch int64, rows int) *chunk {
+// Behind a full chunk it expects texts like those.
+func newChunk(t *Table, epoch int64, rows int, full *chunk) *chunk {
 	c := &chunk{t: t, sorted: new(atomic.Pointer[sortedPrefix])}
 	c.epoch = epoch
 	c.buffers = &chunkBuffers{columns: make([]chunkColumn, len(t.columns))}
@@ -82,7 +83,12 @@ func newChunk(t *Table, epoch int64, rows int) *chunk {
 		col := &c.buffers.columns[i]
 		if n.shape == shapeText {
 			col.offsets = make([]int32, rows+1)
-			col.text = make([]byte, 8*rows)
+			size := 8 * rows
+			if full != nil {
+				used := int(full.buffers.columns[i].offsets[full.rows])
+				size = min(max(size, used+used/8), max(size, chunkBusySize))
+			}
+			col.text = make([]byte, size)
 		} else {
 			col.values = alignedBytes(rows * n.cellBytes())
 		}

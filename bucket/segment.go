@@ -30,12 +30,14 @@ type segment struct {
 func (g *segment) append(p *Part, epoch, seq int64) {
 	if p.Small {
 		place := chunkStart
+		var full *chunk
 		if g.open != nil && !g.open.takes(p, epoch) {
+			full = g.open
 			g.closeChunk()
 			place = max(place, min(chunkBusy, chunkBusySize/max(g.t.rowBytes, 1)))
 		}
 		if g.open == nil {
-			g.open = newChunk(g.t, epoch, place)
+			g.open = newChunk(g.t, epoch, place, full)
 		}
 		g.open.append(p, epoch, seq)
 		return
