@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -112,6 +113,9 @@ func (c *coordinator) receiveOther(message any) {
 		m.Reply(c.tickets.release(m.Tickets, m.Strict, c.core.runtime.Now()))
 	case *messages.Tick:
 		c.tick()
+	case *jobLost:
+		c.jobs--
+		c.core.poison(m.cause)
 	case *sessionFailed:
 		c.failAll()
 	case *messages.Shutdown:
@@ -231,13 +235,35 @@ func (c *coordinator) finishShutdown() {
 // offload runs a job that waits for storage and counts it until it comes back.
 func (c *coordinator) offload(job func(ctx context.Context) any) {
 	c.jobs++
-	core := c.core
-	core.runtime.Offload(func(ctx context.Context) { core.tell(job(ctx)) })
+	c.core.runtime.Offload(c.core.answered(job, nil))
 }
 
 // compute is offload for a job that mostly computes.
 func (c *coordinator) compute(job func(ctx context.Context) any) {
 	c.jobs++
-	core := c.core
-	core.runtime.Compute(func(ctx context.Context) { core.tell(job(ctx)) })
+	c.core.runtime.Compute(c.core.answered(job, nil))
 }
+
+// answered posts what a job found. A job that ends without finding anything, by a
+// panic that it did not expect or by ending its goroutine, is reported as well:
+// nobody waits for ever, and no panic leaves the engine. unanswered is what is
+// posted then; nil poisons the session.
+func (c *core) answered(job func(ctx context.Context) any, unanswered any) func(context.Context) {
+	return func(ctx context.Context) {
+		lost := &jobLost{errors.New("a worker ended without an answer")}
+		fact := unanswered
+		if fact == nil {
+			fact = lost
+		}
+		defer func() {
+			if reason := recover(); reason != nil {
+				lost.cause = fmt.Errorf("a worker panicked: %v\n%s", reason, debug.Stack())
+			}
+			c.tell(fact)
+		}()
+		fact = job(ctx)
+	}
+}
+
+// jobLost stands for the fact that a job should have found.
+type jobLost struct{ cause error }

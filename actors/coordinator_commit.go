@@ -159,7 +159,11 @@ func (c *coordinator) publishNext() {
 		c.publishing = true
 		s.state, s.tried = publishing, true
 		c.core.tried.Store(s.Epoch)
-		c.offload(c.publishJob(s))
+		c.jobs++
+		c.core.runtime.Offload(c.core.answered(c.publishJob(s), &messages.Published{
+			Number: s.Number,
+			Err:    errs.Wrap(errs.ErrOutcomeUnknown, "the worker that published prepare %d ended without an answer", s.Number),
+		}))
 	}
 }
 

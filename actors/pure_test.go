@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tideline-db/tideline/bucket"
@@ -283,5 +285,25 @@ func TestMailboxUnderStress(t *testing.T) {
 		require.EqualValues(t, posters*each, c.total.Load())
 		require.False(t, c.broken.Load())
 		require.Zero(t, m.UserMessageCount())
+	}
+}
+
+// A worker that ends its goroutine or panics is answered for.
+func TestALostJobIsReported(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("boom") }, "exit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			system := quietSystem()
+			defer system.Shutdown()
+			facts := make(chan any, 1)
+			c := &core{root: system.Root}
+			c.coordinator = system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+				if lost, ok := ctx.Message().(*jobLost); ok {
+					facts <- lost
+				}
+			}))
+			go c.answered(func(context.Context) any { end(); return nil }, nil)(t.Context())
+			require.Error(t, (<-facts).(*jobLost).cause)
+			require.NoError(t, system.Root.StopFuture(c.coordinator).Wait())
+		})
 	}
 }
