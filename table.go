@@ -196,14 +196,13 @@ func (t *Table) start(ctx context.Context) (*actors.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := t.runtime.UUID()
-	t.committed.Session(id)
+	t.committed.Session(t.runtime.UUID())
 	recovery, err := t.recovery()
 	if err != nil {
 		return nil, err
 	}
 	settings := actors.Settings{
-		CommitUser: t.options.CommitUser, SessionID: id, MemoryBytesMax: t.options.MemoryBytesMax,
+		CommitUser: t.options.CommitUser, MemoryBytesMax: t.options.MemoryBytesMax,
 		TicketTTL: t.options.TicketTTL, AutoCommit: t.options.AutoCommit.enabled(), RecoveryProgress: recovery,
 	}
 	if settings.AutoCommit {

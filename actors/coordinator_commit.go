@@ -174,8 +174,8 @@ func (c *coordinator) request(s *stage) snapshot.CommitRequest {
 		User: core.settings.CommitUser, Identifier: s.identifier, Messages: s.ranges(),
 		Position: s.Position, HasPosition: s.HasPosition, SchemaID: core.memory.Schema.ID,
 		Adopted: adopted.Snapshot, AdoptedProgress: adopted.Progress,
-		SessionID: core.settings.SessionID, Options: core.memory.Options,
-		BucketCount: core.memory.Options.Bucket, Published: slices.Clone(c.unadopted), // adopting changes it in place meanwhile
+		Options:   core.memory.Options,
+		Published: slices.Clone(c.unadopted), // adopting changes it in place meanwhile
 	}
 	for _, h := range core.registry.Load().Handles {
 		request.Active = append(request.Active, progressKey(h.ID))

@@ -19,7 +19,6 @@ import (
 // Settings are the limits and names of one session; the face validated them.
 type Settings struct {
 	CommitUser       string
-	SessionID        string
 	MemoryBytesMax   int64
 	TicketTTL        time.Duration
 	AutoCommit       bool   // commits happen without the writer's help

@@ -14,8 +14,7 @@ import (
 )
 
 type filesFlags struct {
-	tableFlags
-	format   string
+	listFlags
 	snapshot int64
 }
 
@@ -30,15 +29,11 @@ func newFiles(s streams) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], s) },
 	}
 	f.register(c)
-	c.Flags().StringVarP(&f.format, "format", "f", "table", "table or jsonl")
 	c.Flags().Int64Var(&f.snapshot, "snapshot", 0, "the snapshot; default the newest")
 	return c
 }
 
 func (f *filesFlags) run(ctx context.Context, path string, s streams) error {
-	if err := oneOf("format", f.format, "table", "jsonl"); err != nil {
-		return err
-	}
 	t, err := f.open(ctx, path)
 	if err != nil {
 		return err

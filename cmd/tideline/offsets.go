@@ -14,8 +14,7 @@ import (
 )
 
 type offsetsFlags struct {
-	tableFlags
-	format   string
+	listFlags
 	snapshot int64
 }
 
@@ -34,15 +33,11 @@ line of its own.`,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], s) },
 	}
 	f.register(c)
-	c.Flags().StringVarP(&f.format, "format", "f", "table", "table or jsonl")
 	c.Flags().Int64Var(&f.snapshot, "snapshot", 0, "the snapshot; default the newest")
 	return c
 }
 
 func (f *offsetsFlags) run(ctx context.Context, path string, s streams) error {
-	if err := oneOf("format", f.format, "table", "jsonl"); err != nil {
-		return err
-	}
 	if f.snapshot < 0 {
 		return usage("--snapshot is not negative")
 	}

@@ -153,6 +153,25 @@ func (f *tableFlags) open(ctx context.Context, path string) (*tideline.Table, er
 	return tideline.Open(ctx, path, o)
 }
 
+// listFlags are the flags of a command that lists what a table has.
+type listFlags struct {
+	tableFlags
+	format string
+}
+
+func (f *listFlags) register(c *cobra.Command) {
+	f.tableFlags.register(c)
+	c.Flags().StringVarP(&f.format, "format", "f", "table", "table or jsonl")
+}
+
+// open checks the format and opens the table; the caller closes it.
+func (f *listFlags) open(ctx context.Context, path string) (*tideline.Table, error) {
+	if err := oneOf("format", f.format, "table", "jsonl"); err != nil {
+		return nil, err
+	}
+	return f.tableFlags.open(ctx, path)
+}
+
 // oneOf refuses a flag value that is not in the list.
 func oneOf(flag, value string, allowed ...string) error {
 	for _, a := range allowed {

@@ -15,9 +15,8 @@ import (
 )
 
 type schemaFlags struct {
-	tableFlags
-	format string
-	id     int64
+	listFlags
+	id int64
 }
 
 func newSchema(s streams) *cobra.Command {
@@ -33,16 +32,12 @@ Paimon schema file on one line, which create --schema takes.`,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), args[0], s) },
 	}
 	f.register(c)
-	c.Flags().StringVarP(&f.format, "format", "f", "table", "table or jsonl")
 	c.Flags().Int64Var(&f.id, "id", -1, "the schema version")
 	c.Flags().Lookup("id").DefValue = "the newest"
 	return c
 }
 
 func (f *schemaFlags) run(ctx context.Context, path string, s streams) error {
-	if err := oneOf("format", f.format, "table", "jsonl"); err != nil {
-		return err
-	}
 	t, err := f.open(ctx, path)
 	if err != nil {
 		return err

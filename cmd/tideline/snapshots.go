@@ -18,8 +18,7 @@ import (
 )
 
 type snapshotsFlags struct {
-	tableFlags
-	format   string
+	listFlags
 	count    bool
 	optional bool // count where the rows can be read
 }
@@ -45,7 +44,6 @@ counts every row in the live files, older versions of a key and deletes too. "ro
 		},
 	}
 	f.register(c)
-	c.Flags().StringVarP(&f.format, "format", "f", "table", "table or jsonl")
 	c.Flags().BoolVar(&f.count, "count", false, "read every snapshot and count its rows; default for jsonl")
 	return c
 }
@@ -61,9 +59,6 @@ type summary struct {
 }
 
 func (f *snapshotsFlags) run(ctx context.Context, path string, s streams) error {
-	if err := oneOf("format", f.format, "table", "jsonl"); err != nil {
-		return err
-	}
 	t, err := f.open(ctx, path)
 	if err != nil {
 		return err
